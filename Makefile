@@ -7,8 +7,13 @@ ADD    := $(PIP) install -c constraints.txt
 
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 APART  := --ignore=tests/neural --ignore=tests/browser
+# What a processor may change: golden vectors, methods and baselines, metrics, kept and printed numbers.
+PLAYED := tests/core tests/kernels tests/algorithms tests/baselines tests/aggregation tests/cnmf tests/fedsplit tests/samples \
+          tests/evaluation tests/channel/test_vectors.py tests/http/test_vectors.py tests/http/test_device_vectors.py \
+          tests/front/test_notebooks.py tests/studies/test_fidelity.py
 
-.PHONY: demo demo-web federation web quick test test-all test-neural test-web bench-web pictures test-cluster test-flower test-faults test-properties check lint types bench docs site clean
+.PHONY: demo demo-web federation web quick test test-all test-processors test-neural test-web bench-web pictures test-cluster test-flower test-faults \
+        test-properties check lint types bench bench-core docs site clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -29,13 +34,20 @@ web: web/node_modules/.installed
 quick: $(VENV)/.test
 	HYPOTHESIS_PROFILE=quick $(PYTEST) $(APART) -m "not process and not data and not slow"
 
-# Everything in this process, and one of each kind of real process: under four minutes.
+# What takes no long training, one of each kind that does, and one of each kind of real process.
+# docs/results/test-times.csv has how long it takes; the last lines it prints say how long it took.
 test: check
-	$(PYTEST) $(APART) -m "not data and (smoke or not process)"
+	$(PYTEST) $(APART) --durations=20 -m "not data and (smoke or not (process or slow))"
 
 # All processes, faults and real data as well: what CI runs.
 test-all: check
-	HYPOTHESIS_PROFILE=all MURMURA_FAULT_POINTS=some $(PYTEST) $(APART)
+	HYPOTHESIS_PROFILE=all MURMURA_FAULT_POINTS=some $(PYTEST) $(APART) --durations=20
+
+# The tests that a processor may change, on processors that this one can play (x86-64, the larger with AVX-512).
+test-processors: $(VENV)/.test
+	for core in Haswell SkylakeX Zen; do for threads in 1 2; do \
+	  OPENBLAS_CORETYPE=$$core OPENBLAS_NUM_THREADS=$$threads NUMBA_CPU_NAME=generic HYPOTHESIS_PROFILE=quick \
+	  $(PYTEST) $(PLAYED) -m "not data and (smoke or not (process or slow))" || exit 1; done; done
 
 test-neural: $(VENV)/.neural
 	HYPOTHESIS_PROFILE=all $(PYTEST) tests/neural
@@ -80,6 +92,10 @@ lint: $(VENV)/.test
 
 types: $(VENV)/.test
 	$(BIN)/mypy
+
+# What must not become slower, each beside its rival: exit 1 where a goal is missed. Under three minutes on two idle cores.
+bench-core: $(VENV)/.bench-core
+	$(BIN)/python -m benchmarks --core --write
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
@@ -126,6 +142,11 @@ $(VENV)/.docs: $(VENV)/bin/python pyproject.toml
 build/flower/.made: pyproject.toml
 	$(PYTHON) -m venv build/flower
 	build/flower/bin/pip --disable-pip-version-check -q install -c constraints.txt -e '.[flower]'
+	touch $@
+
+# The rivals of bench-core alone: no torch.
+$(VENV)/.bench-core: $(VENV)/.test
+	$(ADD) -e '.[bench-core]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

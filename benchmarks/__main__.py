@@ -1,6 +1,10 @@
-"""Run the benchmarks, or the named ones; print them with machine, commit and date; `--write` keeps the page."""
+"""Run the benchmarks, or the named ones; print them with machine, commit and date; `--write` keeps the page.
+
+`--core` runs what must not become slower, under three minutes on two idle cores; its table is a small CSV file.
+"""
 
 import argparse
+import csv
 import os
 import platform
 import subprocess
@@ -42,6 +46,14 @@ NAMES = (
     *(f"federation:{part}" for part in ("round", "sampled", "memory", "before")),
 )
 ON_REQUEST = ("fedsplit:table3",)  # half an hour: run only when named
+CORE = (
+    "bpr",
+    *(f"federated:{part}" for part in ("sfpl", "sfpl+", "pfpl+", "loop")),
+    "topk",
+    "metrics",
+    *(f"channel:{part}" for part in ("upload", "seeds", "vectors")),
+)
+CORE_TABLE = Path(__file__).parent.parent / "docs" / "results" / "bench-core.csv"
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "bench.md"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 TOOLS = ("murmura", "numpy", "numba", "torch", "implicit", "ranx")
@@ -107,7 +119,7 @@ def surroundings() -> list[str]:
     tools = ", ".join(f"{name} {version(name)}" for name in TOOLS if find_spec(name) is not None)
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     return [
-        f"- data: {world.name()}; one thread each; CPU seconds unless stated, best of five rounds in turn",
+        f"- data: {world.name()}; one thread each; CPU seconds unless stated, median of five rounds in turn",
         "- peak memory is that of a side's own process, with Python, the libraries and the data",
         f"- machine: {model}, {os.cpu_count()} cores, load {load}; Python {platform.python_version()}; {tools}",
         f"- commit {commit or 'unknown'}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
@@ -124,6 +136,18 @@ def usual() -> list[str]:
     return [name for name in NAMES if name not in ON_REQUEST]
 
 
+def write_core(lines: list[str]) -> None:
+    """The table as CSV; where and when it was measured stands in every row."""
+    about = "; ".join(line.removeprefix("- ") for line in lines if line.startswith("- "))
+    head, _, *rows = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")
+    )
+    with CORE_TABLE.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([*head, "measured"])
+        writer.writerows([*cells, about] for cells in rows)
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -133,7 +157,12 @@ def main() -> int:
         metavar="name",
         help=f"some of {', '.join(NAMES)}; none: all but {', '.join(ON_REQUEST)}",
     )
-    parser.add_argument("--write", action="store_true", help=f"keep the result in docs/results/{PAGE.name}")
+    parser.add_argument("--core", action="store_true", help="what must not become slower")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help=f"keep the result in docs/results/{PAGE.name}, with --core in {CORE_TABLE.name}",
+    )
     chosen = parser.parse_args()
     unknown = [name for name in chosen.names if name not in NAMES]
     if unknown:
@@ -143,12 +172,14 @@ def main() -> int:
     lines = [*surroundings(), "", HEAD, "|" + " --- |" * (HEAD.count("|") - 1)]
     print("\n".join(lines), flush=True)
     all_reached = True
-    for name in chosen.names or usual():
+    for name in chosen.names or (CORE if chosen.core else usual()):
         line, reached = row(name)
         all_reached &= reached
         lines.append(line)
         print(line, flush=True)
-    if chosen.write:
+    if chosen.write and chosen.core:
+        write_core(lines)
+    elif chosen.write:
         PAGE.parent.mkdir(parents=True, exist_ok=True)
         PAGE.write_text(
             "# Benchmarks\n\nWritten by `python -m benchmarks --write`.\n\n" + "\n".join(lines) + "\n"

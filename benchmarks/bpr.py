@@ -60,12 +60,19 @@ def precision(P: NDArray[Any], Q: NDArray[Any]) -> float:
     return float(np.isin(listed, test).mean())
 
 
+def as_kept(found: float, kept: float) -> None:
+    """P@10 on ml-1m is that of the row in docs/results/bench.md; made-up data has none."""
+    if world.name() == "ml-1m":
+        assert abs(found - kept) < 0.001, f"P@10 is {found:.4f}, {kept:.4f} was kept"
+
+
 def judge(mine: Factors, other: Factors) -> tuple[str, str]:
     assert mine[2] == other[2], "both sides draw one triple per training row and epoch"
     assert mine[0].shape == other[0].shape, "both sides learn as many factors and a bias"
     assert mine[1].shape == other[1].shape
     qualities = [precision(P, Q) for P, Q, _ in (mine, other)]
     assert qualities[0] > 0.9 * qualities[1], f"speed is not bought with quality: {qualities}"
+    as_kept(qualities[0], 0.1179)
     return f"P@10 {qualities[0]:.4f}", f"P@10 {qualities[1]:.4f} (draws negatives by popularity)"
 
 
@@ -74,7 +81,7 @@ BENCHMARK = Benchmark(
     ours=ours,
     theirs=theirs,
     rival="implicit 0.7.3",
-    goal=3.0,
+    goal=3.5,
     judge=judge,
     unit="triples",
     work=lambda answer: float(answer[2]),

@@ -28,8 +28,9 @@ from benchmarks.scale import alone, exponent, peak_gb
 from benchmarks.sides import Benchmark, Skipped, Work
 from murmura.algorithms import algorithm
 from murmura.data.populations import RANGE, PopulationFiles, PopulationWriter, Rows
-from murmura.runtimes.shard_plan import ShardPlan, population_info
+from murmura.runtimes.ranges import RangePlan
 from murmura.runtimes.sharded_training import SHARD, ShardedTraining
+from murmura.runtimes.shards import population_info
 from murmura.runtimes.tasks import InlineTasks, TaskEngine
 
 CLIENTS, ITEMS, ROWS_EACH = 1_000_000, 50_000, 20
@@ -69,17 +70,17 @@ def train(
     """Rounds with everyone: a hash of what they led to."""
     preset = algorithm("pfpl+")(**SETTINGS, rounds=rounds)
     method = preset.algorithm()
-    plan = ShardPlan(
+    plan = RangePlan(
         method, population_info(method, population), preset.schedule(), channel=preset.channel_settings()
     )
     shutil.rmtree(work, ignore_errors=True)
     training = ShardedTraining(tasks, plan, population, work, shard)
     training.run(rounds)
-    server, lines = training.server(), training.lines
+    f, lines = training.federation, training.lines
     assert [line.visits for line in lines] == rounds * [population.clients], "every client took part"
-    assert np.isfinite(server.state.model["Q"]).all()
+    assert np.isfinite(f.server.model["Q"]).all()
     told = hashlib.sha256(repr(lines).encode())
-    told.update(server.state.model["Q"].tobytes() + server.tally.item_rows.tobytes())
+    told.update(f.server.model["Q"].tobytes() + f.tally.item_rows.tobytes())
     shutil.rmtree(work, ignore_errors=True)
     return told.hexdigest()
 

@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,12 @@ def judge(mine: Learned, other: Learned) -> tuple[str, str]:
     return f"P@10 {bpr.precision(mine.P, mine.Q):.4f}", f"P@10 {bpr.precision(other.P, other.Q):.4f}"
 
 
+def judge_kept(kept: float, judged: Any, mine: Learned, other: Learned) -> tuple[str, str]:
+    bpr.as_kept(bpr.precision(mine.P, mine.Q), kept)
+    text: tuple[str, str] = judged(mine, other)
+    return text
+
+
 def judge_single(mine: Learned, other: Learned) -> tuple[str, str]:
     rounds = len(world.train())
     assert mine.calls < rounds / 100, f"{mine.calls:,} Python calls are steps per round"
@@ -208,9 +215,9 @@ def beside_implicit(name: str, title: str, goal: float, judged: Any = judge) -> 
 
 
 BENCHMARKS = {
-    "sfpl": beside_implicit("sfpl", "sFPL", 1.0, judge_single),
-    "sfpl+": beside_implicit("sfpl+", "sFPL+", 2.5),
-    "pfpl+": beside_implicit("pfpl+", "pFPL+", 2.5),
+    "sfpl": beside_implicit("sfpl", "sFPL", 1.7, partial(judge_kept, 0.1166, judge_single)),
+    "sfpl+": beside_implicit("sfpl+", "sFPL+", 2.7, partial(judge_kept, 0.1161, judge)),
+    "pfpl+": beside_implicit("pfpl+", "pFPL+", 3.0, partial(judge_kept, 0.0965, judge)),
     "workers": Benchmark(
         title="pFPL+ on two workers, wall time of the best round",
         ours=side_by_side(2),

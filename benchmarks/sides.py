@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from multiprocessing import get_context
+from statistics import median
 from typing import Any
 
 ROUNDS = 5
@@ -22,7 +23,7 @@ class Skipped(Exception):  # noqa: N818 -- nothing is wrong
 
 @dataclass(frozen=True)
 class Measured:
-    """One side: its best seconds, the peak memory of its process, and what it answered."""
+    """One side: its median seconds, the peak memory of its process, and what it answered."""
 
     seconds: float
     peak_mb: float
@@ -75,7 +76,7 @@ def _once(name: str, side: str, last: bool) -> Measured:
 
 
 def measure(name: str, sides: list[str]) -> list[Measured]:
-    """The best of some rounds of each side."""
+    """The median of some rounds of each side, the sides in turn."""
     spawn, benchmark = get_context("spawn"), find(name)
     processes = [ProcessPoolExecutor(1, mp_context=spawn) for _ in (sides[:1] if benchmark.together else sides)]
     pools = processes * len(sides) if benchmark.together else processes
@@ -88,4 +89,4 @@ def measure(name: str, sides: list[str]) -> list[Measured]:
     finally:
         for pool in processes:
             pool.shutdown()
-    return [Measured(min(m.seconds for m in rows), rows[-1].peak_mb, rows[-1].answer) for rows in seen]
+    return [Measured(median(m.seconds for m in rows), rows[-1].peak_mb, rows[-1].answer) for rows in seen]

@@ -1,27 +1,14 @@
 """What every test may ask for, and what all of them run under."""
 
-import hashlib
 import os
+import platform
 from pathlib import Path
 
 import pytest
 
 from tests.hypothesis_profiles import load_profile
 
-ROOT = Path(__file__).parents[1]
-
-
-def compiled_sources() -> str:
-    """A name for the sources that end up in compiled loops."""
-    rooms = (ROOT / "src" / "murmura" / room for room in ("core", "kernels"))
-    files = sorted(path for room in rooms for path in room.rglob("*.py"))
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
-
-
 load_profile()
-# Compiled once for all workers, processes and runs. The compiler looks only at the file of a loop itself, so
-# that the folder must be another one when a loop or a constant that it takes from elsewhere is edited.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / "build" / "kernels" / compiled_sources()))
 os.environ.pop("COLUMNS", None)  # the runner's own screen, by which tables of commands would be laid out
 
 
@@ -29,6 +16,21 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Whoever asks for the real data sets is marked so."""
     if "data_dir" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.data)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the tests took of the processor, workers and all their processes included, and which it is."""
+    used = os.times()
+    minutes = (used.user + used.system + used.children_user + used.children_system) / 60
+    terminalreporter.write_line(f"{minutes:.1f} minutes of CPU time on {processor()}")
+
+
+def processor() -> str:
+    """The model, as the system names it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,6 @@ class Pairs(Algorithm):
 
     name: ClassVar[str] = "pairs"
     releases_pairs: ClassVar[bool] = True  # so that it is served with --exact only
-
     damping: float = 1.0
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:

@@ -53,6 +53,7 @@ class CohortFPL(AlgorithmKit):  # collected by its heirs alone
         return weighted(inner, self.weighting)
 
 
+@pytest.mark.smoke
 class TestFPLBySums(CohortFPL):
     weighting = EXPERTISE
 

@@ -10,6 +10,7 @@ from murmura.testing import AlgorithmKit
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.smoke
 class TestOwnItems(AlgorithmKit):
     """The FPL authors' baseline, with everybody in every round."""
 

@@ -37,6 +37,7 @@ class TestMeanTriples(AlgorithmKit):
         return FPL(precision="float64", triples="mean", factors=5)
 
 
+@pytest.mark.smoke
 class TestCohorts(AlgorithmKit):
     """pFPL+, and any number of clients."""
 

@@ -200,6 +200,7 @@ def test_wrong_attacks_and_damaged_files_are_refused(folder: Path) -> None:
     run.write_json("audit.json", kept)
 
 
+@pytest.mark.smoke
 def test_every_attack_is_registered_under_its_name_and_described() -> None:
     page = PAGE.read_text()
     for name in ATTACKS:

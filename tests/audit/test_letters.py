@@ -117,6 +117,7 @@ def test_ratings_that_were_not_shared_do_not_mislead_who_knows_some() -> None:
     assert more == pytest.approx([none] * 3, abs=0.03)
 
 
+@pytest.mark.smoke
 def test_known_values_are_found_wherever_they_stand() -> None:
     rng = np.random.default_rng(3)
     keys = rng.permutation(60)[:40]
@@ -129,6 +130,7 @@ def test_known_values_are_found_wherever_they_stand() -> None:
     assert np.isnan(known_values(nothing, person, item)).all()
 
 
+@pytest.mark.smoke
 def test_a_mean_that_was_cut_off_is_no_sum() -> None:
     """Of items at the bound the update says no sum: they are guessed as without one, the others add up."""
     updates, bound = world(users=60, items=200, rows=4000), 0.25
@@ -176,6 +178,7 @@ def test_an_item_that_one_member_rated_is_exact_with_nothing_known() -> None:
     assert exact(found, "fedsplit-ratings", 0.0).min() == 1
 
 
+@pytest.mark.smoke
 def test_counts_rank_the_items_of_a_member() -> None:
     ready = method("fedsplit-svd", {"smallest": 8, "largest": 8})
     assert isinstance(ready, FederatedMethod)

@@ -55,6 +55,7 @@ def test_a_secure_sum_is_attacked_as_a_sum_and_the_report_shows_it(table: Path, 
     assert "nobody reads single updates" not in page
 
 
+@pytest.mark.smoke
 def test_noise_is_shown_with_its_claim(table: Path, tmp_path: Path) -> None:
     noisy = ["-S", "channel=secure-sum", "-S", "epsilon=2", "-S", "hopeless=true"]
     found = audited(table, tmp_path / "run", "--model", "cfpl", *noisy, *SETTINGS, "--attack", "canaries")

@@ -46,6 +46,18 @@ def test_metrics_that_differ_are_not_equal_work() -> None:
         judge(mine, {"P@10": 0.11})
 
 
+def test_what_must_not_become_slower_is_measured_by_name() -> None:
+    assert set(command.CORE) <= set(command.NAMES)
+
+
+def test_a_model_of_another_quality_is_not_the_kept_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    bpr = import_module("benchmarks.bpr")
+    monkeypatch.setattr(bpr.world, "name", lambda: "ml-1m")
+    bpr.as_kept(0.1166, 0.1166)
+    with pytest.raises(AssertionError, match=r"P@10 is 0\.1000, 0\.1166 was kept"):
+        bpr.as_kept(0.1, 0.1166)
+
+
 def test_half_an_hour_is_spent_only_on_request() -> None:
     assert set(command.NAMES) - set(command.usual()) == {"fedsplit:table3"}
 

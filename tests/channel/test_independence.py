@@ -130,6 +130,7 @@ def test_a_leaky_way_to_share_is_found_out(leaky: Share) -> None:
     assert advantage(leaky, 32) > 2 * LARGEST
 
 
+@pytest.mark.smoke
 def test_the_bytes_of_shares_are_uniform() -> None:
     """Chi-square over 255 degrees of freedom within four standard deviations, whatever the data."""
     channel, rng = through(32), np.random.default_rng(5)

@@ -98,7 +98,7 @@ def test_every_mistake_is_one_sentence_and_a_code(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["ease", "bpr-mf", "sfpl+"])
+@pytest.mark.parametrize("model", [pytest.param("ease", marks=pytest.mark.smoke), "bpr-mf", "sfpl+"])
 def test_fit_evaluate_recommend(tmp_path: Path, model: str) -> None:
     file = ratings(tmp_path)
     fitted = murmura("fit", "--model", model, "--data", str(file), "--out", "mine", cwd=tmp_path)

@@ -92,7 +92,9 @@ def sentence(done: Done) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.smoke if name == "names.csv" else ()) for name in SHAPES]
+)
 def test_a_file_of_any_shape_runs_with_all_methods_at_the_first_attempt(tmp_path: Path, name: str) -> None:
     written(tmp_path, name)
     how = ("compare", "--data", name, "--features", "kinds.csv", "--models", ",".join(LIKES), "--out", "run")

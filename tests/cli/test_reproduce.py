@@ -40,7 +40,13 @@ def of_lists_or_ratings() -> list[str]:
     return [name for name in experiment_names() if not {"mnist", "celeba"} & {*experiment(name).data}]
 
 
-@pytest.mark.parametrize("name", of_lists_or_ratings())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.smoke if name == "fpl-fig4" else ())
+        for name in of_lists_or_ratings()
+    ],
+)
 def test_every_experiment_runs_small_and_writes_its_page(name: str, folder: Path) -> None:
     one, out = experiment(name), folder / "out"
     data = "dense.csv" if side(one.metric) == "lower" else "ratings.csv"  # errors of ratings, or lists
@@ -59,6 +65,7 @@ def test_every_experiment_runs_small_and_writes_its_page(name: str, folder: Path
         assert shown == set(one.shown) - ({"T", "clients per round"} if not one.counts else set())
 
 
+@pytest.mark.smoke
 def test_costs_are_calculated_from_the_printed_size_of_the_data(tmp_path: Path) -> None:
     run("run", "fpl-table3", "--out", str(tmp_path))
     with (tmp_path / "fpl-table3.csv").open(encoding="utf-8", newline="") as file:
@@ -69,6 +76,7 @@ def test_costs_are_calculated_from_the_printed_size_of_the_data(tmp_path: Path) 
     assert float(cce["pFPL pi=1"]["difference"]) == pytest.approx(34 * 17473 / 599958 - 1, rel=0.01)
 
 
+@pytest.mark.smoke
 def test_list_and_show_say_what_is_here_and_what_is_not() -> None:
     shown = run("list")
     assert "federank-table2" in shown
@@ -87,6 +95,7 @@ def test_a_run_without_its_data_says_what_to_get(tmp_path: Path) -> None:
         run("run", "federank-table2", "--out", str(tmp_path))
 
 
+@pytest.mark.smoke
 def test_nonsense_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"did you mean 'thesis-4\.2'"):
         run("run", "thesis-42", "--out", str(tmp_path))

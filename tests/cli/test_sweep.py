@@ -12,8 +12,6 @@ from murmura.cli.app import app
 from murmura.core.errors import MurmuraError, RunError, SettingError
 from murmura.studies.sweep.command import for_all, parse_values
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(
     ("text", "values"),
@@ -72,6 +70,7 @@ def murmura(*arguments: object) -> str:
     return result.stdout
 
 
+@pytest.mark.slow
 def test_from_flags_to_a_page(tmp_path: Path) -> None:
     file, out = table(tmp_path), tmp_path / "s"
     flags = [

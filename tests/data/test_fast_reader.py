@@ -1,9 +1,10 @@
-"""The fast reader against its careful twin: where it accepts a file, both read the same rows."""
+"""The reader of tables against its plain twin: the same rows, and the same reasons for what is left out."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -12,8 +13,9 @@ from murmura.core.errors import DataError
 from murmura.data.tables.checked_table import interactions_of
 from murmura.data.tables.column_reader import read_fast
 from murmura.data.tables.line_reader import lines, read_careful
-from murmura.data.tables.text_file import read_text
+from murmura.data.tables.text_file import TextFile, read_text
 from murmura.data.tables.text_layout import ColumnKind, ColumnSpec, TextLayout
+from tests.data import careful_twin
 from tests.hypothesis_profiles import examples
 
 DAY = "Tue Apr 03 18:20:27 +0000 2012"
@@ -56,17 +58,27 @@ def files(draw: st.DrawFn) -> tuple[ColumnKind, str, list[list[str]]]:
     return time, draw(st.sampled_from(["\t", "::", ","])), rows
 
 
+def refused(reader: Any, text: TextFile, layout: TextLayout, columns: tuple[ColumnSpec, ...]) -> str:
+    """The sentence about the first bad row."""
+    try:
+        reader(text.path, lines(text, layout), columns, 4, layout.repeats, False)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
 @examples(3)
 @given(
     file=files(),
     ending=st.sampled_from(["\n", "\r\n"]),
     close=st.sampled_from(["", "\n", "\n\n", "\r\n\r\n"]),
+    repeats=st.booleans(),
 )
 def test_it_reads_what_the_careful_reader_reads(
-    file: tuple[ColumnKind, str, list[list[str]]], ending: str, close: str
+    file: tuple[ColumnKind, str, list[list[str]]], ending: str, close: str, repeats: bool
 ) -> None:
     time, separator, rows = file
-    layout = TextLayout(separator, {}, header=False, width=4, quoted=separator == ",", repeats=True)
+    layout = TextLayout(separator, {}, header=False, width=4, quoted=separator == ",", repeats=repeats)
     columns = (
         ColumnSpec("user", 0, ColumnKind.NUMBER_ID, "u"),
         ColumnSpec("item", 1, ColumnKind.TEXT_ID, "i"),
@@ -81,9 +93,15 @@ def test_it_reads_what_the_careful_reader_reads(
         except DataError:
             return
         fast = read_fast(text, layout, columns, 4)
-        slow, bad = read_careful(path, lines(text, layout), columns, 4, True, skip_bad=True)
+        slow, bad = careful_twin.read_careful(path, lines(text, layout), columns, 4, repeats, skip_bad=True)
+        here = read_careful(path, lines(text, layout), columns, 4, repeats, skip_bad=True)
+        readers = careful_twin.read_careful, read_careful
+        said = [refused(reader, text, layout, columns) for reader in readers]
     event(f"fast {fast is not None}, bad {bool(bad)}")
-    if fast is not None and len(fast):
+    assert here[0].equals(slow)
+    assert list(here[1].items()) == list(bad.items())
+    assert said[0] == said[1]
+    if fast is not None and len(fast) and repeats:
         assert not bad
         assert slow.equals(fast)
         assert interactions_of([slow]).fingerprint == interactions_of([fast]).fingerprint

@@ -82,17 +82,30 @@ def test_it_is_served_and_joined_over_http_and_ends_in_the_bits_of_a_simulation(
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.syspath_prepend(site)
     table = write_table(people(12, 30), tmp_path / "likes.csv")
-    timing = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", 12, "--seed", 11, "--start")
+    timing = (
+        "--round-seconds",
+        600,
+        "--hold",
+        0,
+        "--spread",
+        0,
+        "--wait-for",
+        12,
+        "--seed",
+        11,
+        "--start",
+        "--exact",
+    )
     with served(tmp_path, "--like", table, "--model", "pairs", *timing) as here:
         links = here.invite(2)
         for client in (0, 1):
             where = ("--state", tmp_path / f"device-{client}", "--simulate", f"11:{client}", "--data", table)
             here.processes.start(
-                f"device-{client}", "join", links[client], *where, "--user", client, "--minimum", 10
+                f"device-{client}", "join", links[client], *where, "--user", client, "--minimum", 10, "--exact"
             )
         invited = ("--invitations", here.invite_file(10))
         here.processes.start(
-            "fleet", "devices", here.url, "--data", table, "--first", 2, "--seed", 11, *invited
+            "fleet", "devices", here.url, "--data", table, "--first", 2, "--seed", 11, *invited, "--exact"
         )
         for name in ("device-0", "device-1", "fleet"):
             here.processes.wait(name)

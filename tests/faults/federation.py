@@ -119,7 +119,9 @@ class Crowd:
                 return await register(self.send, self.url, terms, own, token, slot)
 
             place = await persist(enter)
-            identity = Identity(self.url, terms, token, secret(client), place.slot, own, minimum=MINIMUM)
+            identity = Identity(
+                self.url, terms, token, secret(client), place.slot, own, minimum=MINIMUM, exact=True
+            )
             self.devices[client] = self.device(identity, likes(client))
 
     def device(self, identity: Identity, rows: History) -> Device:

@@ -114,7 +114,17 @@ async def release(folder: Path, victim: bool) -> AsyncIterator[Scene]:
     items.write_text("\n".join(map(str, range(ITEMS))), encoding="utf-8")
     words = ["--model", "fed-ease", "-S", f"least={LEAST}", "-S", f"reg={REG}", "--items", str(items)]
     words += ["--clients", str(PEOPLE), "--interactions", str(ROWS), "--seed", str(SEED), "--start"]
-    timing = ["--round-seconds", str(LONG), "--hold", "0", "--spread", "0", "--wait-for", str(PEOPLE)]
+    timing = [
+        "--round-seconds",
+        str(LONG),
+        "--exact",
+        "--hold",
+        "0",
+        "--spread",
+        "0",
+        "--wait-for",
+        str(PEOPLE),
+    ]
     machines = Machines(folder, [*words, *timing])
     async with HttpTransport(connections=128) as send:
         try:

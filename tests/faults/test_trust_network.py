@@ -99,6 +99,7 @@ def bomb() -> bytes:
     return b"".join([packer.compress(bytes(MEGABYTE)) for _ in range(BOMB // MEGABYTE)]) + packer.flush()
 
 
+@pytest.mark.smoke
 def test_a_compressed_answer_is_not_expanded(bomb: bytes) -> None:
     head = b"content-encoding: gzip\r\ncontent-length: %d" % len(bomb)
     with answering(reply(head, bomb)) as port:
@@ -109,6 +110,7 @@ def test_a_compressed_answer_is_not_expanded(bomb: bytes) -> None:
         assert len(httpx.get(url, trust_env=False).content) == BOMB  # a client that believes the header
 
 
+@pytest.mark.smoke
 def test_an_answer_is_asked_for_as_it_is() -> None:
     seen: list[bytes] = []
 
@@ -121,6 +123,7 @@ def test_an_answer_is_asked_for_as_it_is() -> None:
     assert b"accept-encoding: identity\r\n" in seen[0].lower()
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("declared", [True, False])
 def test_no_more_of_an_answer_is_read_than_is_wanted(declared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     head = b"content-length: %d" % BOMB if declared else b"connection: close"
@@ -162,6 +165,7 @@ def test_an_answer_that_trickles_ends_in_time(monkeypatch: pytest.MonkeyPatch) -
             stop.set()
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("head", "body"),
     [(b"content-encoding: gzip", b"x"), (b"content-type: text/event-stream", bytes(1 << 20))],
@@ -181,6 +185,7 @@ def test_announcements_are_no_way_around(head: bytes, body: bytes) -> None:
             assert asyncio.run(listen(f"http://127.0.0.1:{port}/events")) == ["data: a", "data: b"]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("checked", [True, False])
 def test_plain_http_does_not_leave_this_machine(checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name whose address the test decides: a listener on the way would have the token."""
@@ -215,6 +220,7 @@ def test_plain_http_does_not_leave_this_machine(checked: bool, monkeypatch: pyte
             assert b"secret" in seen[0]
 
 
+@pytest.mark.smoke
 def test_what_is_this_machine() -> None:
     near = ("127.0.0.1", "127.9.9.9", "::1", "localhost", "LOCALHOST")
     far = (
@@ -230,6 +236,7 @@ def test_what_is_this_machine() -> None:
     assert not any(map(is_loopback, far))
 
 
+@pytest.mark.smoke
 def test_insecure_is_allowed_only_by_name_and_marks_every_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -344,6 +351,7 @@ def carry(here: socket.socket, there: socket.socket, seen: list[bytes]) -> None:
         there.shutdown(socket.SHUT_WR)
 
 
+@pytest.mark.smoke
 def test_nothing_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
@@ -351,6 +359,7 @@ def test_nothing_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -
         assert asyncio.run(fetched(f"http://127.0.0.1:{port}/healthz")) == b'{"ok": true}'
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("checked", [True, False])
 def test_an_invented_address_is_not_believed(checked: bool) -> None:
     """Whoever is behind a proxy believes the proxy: then, and from it alone."""
@@ -366,6 +375,7 @@ def test_an_invented_address_is_not_believed(checked: bool) -> None:
     assert machine.registered == (3 if checked else 12)
 
 
+@pytest.mark.smoke
 def test_only_the_proxy_that_is_named_is_believed() -> None:
     limits = replace(PLENTY, registrations=1 / NEVER, registration_burst=1.0)
     with toy(limits, address=ListenAddress(port=0, proxies=proxy_networks(["127.0.0.3"]))) as port:

@@ -110,6 +110,7 @@ def test_four_bodies_without_their_last_byte_take_only_their_senders_share(check
                 assert asked(port, "POST", "/open", b"short") == 200  # what is small is never counted
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("checked", [True, False])
 def test_who_has_no_key_is_refused_by_the_first_bytes_of_a_body(checked: bool) -> None:
     """From four addresses, each with a share of its own."""
@@ -125,6 +126,7 @@ def test_who_has_no_key_is_refused_by_the_first_bytes_of_a_body(checked: bool) -
         assert asked(port, "POST", "/guarded", KEY + UPLOAD) == 200
 
 
+@pytest.mark.smoke
 def test_a_body_is_checked_once_however_its_first_bytes_come() -> None:
     machine = Machine()
     with toy(machine=machine) as port, connected(port) as (one,):
@@ -214,6 +216,7 @@ def test_a_header_that_trickles_is_ended(checked: bool, trickle: bytes, before: 
             trickles_on(enemy, trickle)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("where", ["header", "trailer"])
 def test_a_header_without_end_is_not_held_in_memory(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither before a body nor behind one in chunks; without the check 8 MB are taken."""

@@ -94,6 +94,7 @@ def test_nothing_is_taken_from_other_data_or_another_tuning(tmp_path: Path) -> N
         assert read_groups(mixed).central == read_groups(alone).central
 
 
+@pytest.mark.smoke
 def test_more_folds_than_ratings_are_as_many_as_there_are(tmp_path: Path) -> None:
     runs, heard = tuned(world(), tmp_path, 1, Tuning(trials=1, folds=400, passes=2, epochs=5))
     assert read_groups(runs).summaries()

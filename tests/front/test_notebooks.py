@@ -26,7 +26,13 @@ def same(kept: str, now: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.ipynb")))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(path.stem, marks=pytest.mark.smoke if path.stem == "algorithm" else ())
+        for path in sorted(FOLDER.glob("*.ipynb"))
+    ],
+)
 def test_a_notebook_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = FOLDER / f"{name}.ipynb"
     book = json.loads(path.read_text(encoding="utf-8"))

@@ -132,6 +132,7 @@ def test_a_sweep_over_clients_shows_freshness(tmp_path: Path) -> None:
     assert normalised == pytest.approx([1, 30 / 600, 10 / 600])
 
 
+@pytest.mark.smoke
 def test_an_ordinary_comparison_has_popularity_alone(tmp_path: Path) -> None:
     list(compare(plan(small_world(), "default", {"mostpop": {}, "user-knn": {}}), tmp_path / "c"))
     found = analyses(tmp_path / "c")
@@ -150,6 +151,7 @@ def test_an_unfinished_sweep_is_shown_as_far_as_it_came(tmp_path: Path) -> None:
     assert "1 of 2 models finished" in build(tmp_path / "s").read_text(encoding="utf-8")
 
 
+@pytest.mark.smoke
 def test_curves_are_told_apart_by_colour_and_marker() -> None:
     styles = list(curve_styles([f"model {n}" for n in range(2 * len(CURVES))]).values())
     assert len({(style.colour, style.marker) for style in styles}) == len(styles)
@@ -158,6 +160,7 @@ def test_curves_are_told_apart_by_colour_and_marker() -> None:
     assert ramp(1) == ["#d55e00"]
 
 
+@pytest.mark.smoke
 def test_where_values_stand() -> None:
     def places(*values: object) -> list[float]:
         return list(value_places(Sweep("k", values, {})).values())
@@ -169,6 +172,7 @@ def test_where_values_stand() -> None:
     assert places(3, 2, 1) == [0, 1, 2]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.001, "0.001"), (1.0, "1"), (2e10, "2·10¹⁰"), (1e-5, "10⁻⁵"), (0.0, "0"), (50000.0, "50000")],

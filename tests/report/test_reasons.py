@@ -76,6 +76,7 @@ def test_the_run_of_one_model_has_its_bars_too(compared: Path, tmp_path: Path) -
     assert found.falls == pytest.approx(other.falls)  # the model it keeps, and the one that is trained again
 
 
+@pytest.mark.smoke
 def test_many_terms_are_drawn_as_a_few_that_add_up() -> None:
     bars = tuple(Bar(f"colour: {n}", 0.1 * n - 0.4, n == 3) for n in range(20))
     one = ExplainedItem("ann", "film", bars)
@@ -93,6 +94,7 @@ def test_many_terms_are_drawn_as_a_few_that_add_up() -> None:
     assert reasons_picture(0, "kgflex", []) is None
 
 
+@pytest.mark.smoke
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "reasons.csv").write_text("user,item,name,term,because\n1,2,a,much,0\n", encoding="utf-8")
     with pytest.raises(RunError, match=r"reasons\.csv is damaged"):

@@ -17,8 +17,9 @@ from murmura.core.contract import FederationInfo
 from murmura.data.populations import PopulationFiles, Rows, write_population
 from murmura.engine.plan import federation_info
 from murmura.runtimes.dask import DaskTasks, dask_client
-from murmura.runtimes.shard_plan import ShardPlan
+from murmura.runtimes.ranges import RangePlan
 from murmura.runtimes.sharded_training import ShardedTraining
+from murmura.runtimes.shards import arrays_of
 from murmura.runtimes.tasks import InlineTasks, Near, TaskEngine
 from murmura.testing import crowd
 
@@ -77,21 +78,22 @@ def training(tasks: TaskEngine, folder: Path, shard: int = 60) -> ShardedTrainin
         held = write_population(known, Rows(rows.start, rows.index), data.n_items, 150)
     info: FederationInfo = federation_info(method.algorithm(), data)
     consent, channel = method.consent(), method.channel_settings()
-    plan = ShardPlan(method.algorithm(), info, method.schedule(), consent, 7, channel)
+    plan = RangePlan(method.algorithm(), info, method.schedule(), consent, 7, channel)
     return ShardedTraining(tasks, plan, held, folder / "work", shard, checkpoint_every=2)
 
 
 def digest(done: ShardedTraining) -> str:
     """A hash of everything a training leaves: model, what the server keeps, states, ledger."""
-    server, found = done.server(), hashlib.sha256(repr(done.lines).encode())
-    states = done.states()
-    kept = {
-        name: np.concatenate([state[name] for state in states]) for name in states[0] if "series" not in name
-    }
-    for arrays in (server.state.model, server.state.private, {"rows": server.tally.item_rows}, kept):
+    f, found = done.federation, hashlib.sha256(repr(done.lines).encode())
+    states = [arrays_of(state)[0] for state in done.runtime.states]
+    kept = {name: np.concatenate([state[name] for state in states]) for name in states[0]}
+    for arrays in (f.server.model, f.server.private, {"rows": f.tally.item_rows}, kept):
         for name in sorted(arrays):
             found.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
-    found.update(str(done.final_bytes()).encode())
+    assert f.held is not None  # what clients have of which model is in `kept`
+    found.update(repr((f.held.versions.number, f.held.versions.oldest)).encode())
+    for name, last in f.held.versions.last.items():
+        found.update(name.encode() + last.tobytes())
     return found.hexdigest()
 
 

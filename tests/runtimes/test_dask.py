@@ -39,9 +39,9 @@ POINTS = [
     ("step", 3),
     ("step", 9),
     ("add", 1),
-    ("serve", 2),
-    ("save_state", 2),
-    ("save_server", 1),
+    ("read", 2),
+    ("save", 2),
+    ("report", 3),
 ]
 PATIENCE = 600.0  # seconds of a busy machine
 
@@ -94,7 +94,7 @@ def test_one_worker_and_four_change_no_byte(workers: int, expected: str, tmp_pat
                 assert_same(fitted(case, InProcess()), fitted(case, Cluster(DaskTasks(client), 200)))
 
 
-@pytest.mark.parametrize(("task", "number"), POINTS if ALL else [("step", 9), ("save_state", 2)])
+@pytest.mark.parametrize(("task", "number"), POINTS if ALL else [("step", 9), ("save", 2)])
 def test_a_worker_killed_in_a_task_costs_a_repetition(
     client: object, task: str, number: int, expected: str, tmp_path: Path
 ) -> None:
@@ -104,7 +104,7 @@ def test_a_worker_killed_in_a_task_costs_a_repetition(
 
 
 @pytest.mark.skipif(not ALL, reason="in make test-cluster")
-@pytest.mark.parametrize(("task", "number"), [("step", 3), ("serve", 2), ("save_server", 1)])
+@pytest.mark.parametrize(("task", "number"), [("step", 3), ("read", 3), ("save", 2)])
 def test_all_workers_killed_cost_a_repetition(task: str, number: int, expected: str, tmp_path: Path) -> None:
     with dask_client("local:2") as client:
 
@@ -115,9 +115,18 @@ def test_all_workers_killed_cost_a_repetition(task: str, number: int, expected: 
         assert finished(Killing(client, task, number, None, strike), tmp_path) == expected
 
 
-@pytest.mark.parametrize("number", [3, 10, 20] if ALL else [20])
-def test_a_killed_driver_goes_on_from_its_files(number: int, expected: str, tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "tests.runtimes.kills", "local:2", str(tmp_path), "step"]
+DRIVER_POINTS = [
+    ("step", 3),
+    ("step", 10),
+    ("read", 3),  # after the server's step
+    ("report", 8),  # after the last exchange of a round that is to be written
+    ("step", 20),
+]
+
+
+@pytest.mark.parametrize(("task", "number"), DRIVER_POINTS if ALL else DRIVER_POINTS[-1:])
+def test_a_killed_driver_goes_on_from_its_files(task: str, number: int, expected: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "tests.runtimes.kills", "local:2", str(tmp_path), task]
     killed = subprocess.run([*words, str(number)], capture_output=True, text=True, timeout=PATIENCE)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert finished(InlineTasks(), tmp_path) == expected

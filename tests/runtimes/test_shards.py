@@ -17,7 +17,7 @@ from murmura.engine.federation import Runtime
 from murmura.engine.plan import federation_info
 from murmura.runtimes.cluster import Cluster
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.shard_plan import ShardPlan
+from murmura.runtimes.ranges import RangePlan
 from murmura.runtimes.shards import population
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.testing import crowd
@@ -89,7 +89,7 @@ def test_a_column_that_is_not_stored_takes_no_memory(shares: np.ndarray[Any, Any
     rows = Rows(np.array([0, 1, 3]), np.array([4, 0, 9], np.int32), consent=shares)
     rows = replace(rows, secret=np.zeros((2, 2), np.uint32))
     method = algorithm("pfpl+")().algorithm()
-    people = population(ShardPlan(method, federation_info(method, crowd(20, 30))), rows)
+    people = population(RangePlan(method, federation_info(method, crowd(20, 30))), rows)
     assert people.value.strides == (0,)
     assert (people.consent.strides == (0,)) == (shares is None)
     assert people.value.tolist() == [1.0] * 3

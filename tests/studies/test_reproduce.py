@@ -71,6 +71,7 @@ def test_a_killed_run_goes_on_without_repeating_finished_work(tmp_path: Path) ->
     assert "wall minutes" in page
 
 
+@pytest.mark.smoke
 def test_settings_are_chosen_on_the_validation_part_alone(tmp_path: Path) -> None:
     """The held-out rows may say anything: what is chosen does not change."""
     path = small(tmp_path)
@@ -238,6 +239,7 @@ def test_what_is_taken_over_must_be_a_setting_of_the_model(tmp_path: Path) -> No
         read_experiment(small(tmp_path, RULES.replace("renamed: {alpha: gamma}, ", "")))
 
 
+@pytest.mark.smoke
 def test_a_training_that_diverges_loses_to_one_that_never_reaches_the_target() -> None:
     diverged = Trial({"learning_rate": 0.5}, math.nan, failed="it diverged")
     never = Trial({"learning_rate": 0.1}, math.nan)

@@ -56,6 +56,7 @@ def test_after_the_opening_nothing_is_chosen(tmp_path: Path) -> None:
         evaluate_search(folder)
 
 
+@pytest.mark.smoke
 def test_what_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     some = search_run(config(tmp_path), folder)

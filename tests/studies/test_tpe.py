@@ -73,6 +73,7 @@ def test_it_learns() -> None:
     assert sum(values[32:]) / 12 > sum(values[:8]) / 8
 
 
+@pytest.mark.smoke
 def test_it_stays_inside() -> None:
     space: Space = {**SPACE, "epochs": [1, 3]}
     found = list(search(ready(), "bpr-mf", Tpe(space, 16)))
@@ -89,6 +90,7 @@ def test_patience_makes_the_best_epoch_part_of_the_setting() -> None:
     assert len({trial.settings["epochs"] for trial in found}) > 1
 
 
+@pytest.mark.smoke
 def test_ranges_are_read_and_refused() -> None:
     assert parse_range("0.01:0.3:log") == Range(0.01, 0.3, log=True)
     assert parse_range("4:64:int:log") == Range(4, 64, log=True, whole=True)
@@ -106,6 +108,7 @@ def test_ranges_are_read_and_refused() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.smoke
 def test_what_is_refused_before_any_work(tmp_path: Path) -> None:
     for space, trials, sentence in [
         ({}, 4, "--trials of 1 or more"),

@@ -132,10 +132,12 @@ def traffic(tally: Tally) -> dict[str, int]:
     return {name: getattr(tally, name) for name in TRAFFIC}
 
 
-def write_line(tally: Tally, people: Population, before: dict[str, int], rounds: int, epoch: int) -> LedgerLine:
-    """The next line: what the tally has beyond the traffic `before`."""
-    here: dict[str, Any] = {name: now - before[name] for name, now in traffic(tally).items()}
-    here |= {f"disclosed_{name}": value for name, value in spread(fractions(tally, people)).items()}
+def write_line(
+    now: Mapping[str, int], before: Mapping[str, int], disclosed: Mapping[str, float], rounds: int, epoch: int
+) -> LedgerLine:
+    """The next line: the traffic beyond what there was before, and the spread of what is disclosed so far."""
+    here: dict[str, Any] = {name: now[name] - before[name] for name in TRAFFIC}
+    here |= {f"disclosed_{name}": value for name, value in disclosed.items()}
     return LedgerLine(rounds=rounds, epoch=epoch, **here)
 
 

@@ -26,12 +26,14 @@ class RowVersions:
     listed: Ints  # the items on offer
     number: int  # of the newest model, counted from 0
     last: Mapping[str, Longs]  # by table: (rows that travel,)
+    oldest: int = 0  # the first model of this declaration; earlier ones have no row of it
 
     @staticmethod
-    def first(downloads: MessageSpec, listed: Ints) -> RowVersions:
-        """The first model."""
+    def first(downloads: MessageSpec, listed: Ints, number: int = 0) -> RowVersions:
+        """The first model of a declaration."""
         sizes = {t.name: len(listed) if t.space == "item" else t.rows for t in downloads.tables}
-        return RowVersions(downloads, listed, 0, {name: np.zeros(n, np.int64) for name, n in sizes.items()})
+        last = {name: np.full(n, number, np.int64) for name, n in sizes.items()}
+        return RowVersions(downloads, listed, number, last, number)
 
     def moved(self, before: Arrays, after: Arrays) -> RowVersions:
         """After the next model."""
@@ -59,6 +61,6 @@ class RowVersions:
 
     def _since(self, base: int) -> dict[str, Bools] | None:
         """Which rows changed since a model, by table; None of one that is not remembered."""
-        if not max(0, self.number - REMEMBERED) <= base <= self.number:
+        if not max(self.oldest, self.number - REMEMBERED) <= base <= self.number:
             return None
         return {name: known > base for name, known in self.last.items()}

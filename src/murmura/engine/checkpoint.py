@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.channel.ledger import TRAFFIC, LedgerLine
+from murmura.channel.ledger import LedgerLine, traffic
 from murmura.core.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.core.contract import ServerState
 from murmura.core.errors import RunError
 from murmura.core.row_versions import RowVersions
 from murmura.core.tally import Tally
 from murmura.engine.federation import Federation
+from murmura.engine.model_downloads import ModelDownloads
 
 NAME = "checkpoint.npz"
+
+
+Packed = tuple[dict[str, NDArray[Any]], dict[str, Any]]  # arrays by name, and plain values
 
 
 def save_checkpoint(
@@ -28,31 +32,36 @@ def save_checkpoint(
 
     `beside` is kept in the same file, so that it is never older or newer; `read_beside` gives it back.
     """
+    arrays, meta = packed(f)
+    meta["lines"] = [asdict(line) for line in lines]
+    write_archive(folder / NAME, arrays | prefixed(beside=beside or {}), meta)
+
+
+def packed(f: Federation) -> Packed:
+    """Everything that a training changes."""
     tally: dict[str, NDArray[Any]] = {
         "sent": np.packbits(f.tally.sent),
         "disclosed": f.tally.disclosed,
         "item_rows": f.tally.item_rows,
     }
-    server, answers = f.server, flat_answers(f.answers)
+    held, server = f.held, f.server
     arrays = prefixed(
         model=server.model,
         private=server.private,
         states=f.states,
         tally=tally,
-        answers=answers,
+        answers=flat_answers(f.answers),
         counted=f.counted,
-        held={} if f.held is None else {"fetched": f.held.fetched, **prefixed(last=f.held.versions.last)},
-        beside=beside or {},
+        held={} if held is None else {"fetched": held.fetched, **prefixed(last=held.versions.last)},
     )
-    meta = {
+    return arrays, {
         "config": f.plan.config(),
         "rounds": f.rounds,
-        "model": 0 if f.held is None else f.held.versions.number,
-        "tally": {name: getattr(f.tally, name) for name in TRAFFIC},
-        "lines": [asdict(line) for line in lines],
+        "model": 0 if held is None else held.versions.number,
+        "oldest": 0 if held is None else held.versions.oldest,
+        "tally": traffic(f.tally),
         "refused": {str(client): why for client, why in f.refused.items()},
     }
-    write_archive(folder / NAME, arrays, meta)
 
 
 def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[LedgerLine]] | None:
@@ -62,22 +71,25 @@ def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Ledge
         return None
     arrays, meta = read_archive(path)
     _require_same(path, meta.get("config", {}), f.plan.config())
-    tally = group(arrays, "tally")
+    unpack(f, arrays, meta)
+    return f, [LedgerLine(**line) for line in meta["lines"]]
+
+
+def unpack(f: Federation, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+    """Take up what was packed."""
+    tally, held = group(arrays, "tally"), group(arrays, "held")
     sent = np.unpackbits(tally["sent"], count=len(f.plan.people.item))
     f.server = ServerState(group(arrays, "model"), group(arrays, "private"))
     f.plan = f.plan.after(f.server.model)
-    f.states = group(arrays, "states")
+    f.states, f.counted = group(arrays, "states"), group(arrays, "counted")
     f.tally = Tally(sent, tally["disclosed"], tally["item_rows"], **meta["tally"])
-    f.rounds = meta["rounds"]
-    f.answers = answers_of(group(arrays, "answers"))
-    f.counted = group(arrays, "counted")
-    if f.held is not None:
-        held = group(arrays, "held")
-        f.held.fetched = held["fetched"]
+    f.rounds, f.answers = meta["rounds"], answers_of(group(arrays, "answers"))
+    if held:
         begun = RowVersions.first(f.downloads, f.plan.info.listed)
-        f.held.versions = replace(begun, number=meta["model"], last=group(held, "last"))
+        number, oldest = meta["model"], meta.get("oldest", 0)
+        versions = replace(begun, number=number, last=group(held, "last"), oldest=oldest)
+        f.held = ModelDownloads(versions, held["fetched"])
     f.refused = {int(client): why for client, why in meta["refused"].items()}
-    return f, [LedgerLine(**line) for line in meta["lines"]]
 
 
 def read_beside(folder: Path) -> dict[str, NDArray[Any]]:

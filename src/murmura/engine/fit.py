@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from murmura.channel.ledger import TRAFFIC, Ledger, LedgerLine, fractions, traffic, write_line
+from murmura.channel.ledger import TRAFFIC, Ledger, LedgerLine, fractions, spread, traffic, write_line
 from murmura.core.errors import SettingError
 from murmura.core.kernel import Kernel
 from murmura.core.lies import Liars
@@ -48,8 +48,7 @@ def fit(
             f"checkpoint_every must be at least 1 and needs a folder, but it is {checkpoint_every} "
             f"with {'no folder' if folder is None else 'one'}."
         )
-    through = tuple(phase for phase in plan.algorithm.phases(plan.info) if phase.name in plan.chains)
-    kernel = runtime.kernel_for(plan.algorithm, through) if record is None else None
+    kernel = runtime.kernel_for(plan.algorithm, plan.through) if record is None else None
     f, lines = Federation.begin(plan, kernel), list[LedgerLine]()
     if folder is not None:
         f, lines = load_checkpoint(folder, f) or (f, lines)
@@ -88,8 +87,9 @@ def run_rounds(
             progress.carried(f.tally.bytes_up + f.tally.bytes_down - carried)
             ended = itinerary.ends_epoch(f.rounds)
             if itinerary.line_per_round or ended:
-                lines.append(write_line(f.tally, plan.people, before, f.rounds, itinerary.epoch(f.rounds)))
-                before = traffic(f.tally)
+                now, disclosed = traffic(f.tally), spread(fractions(f.tally, plan.people))
+                lines.append(write_line(now, before, disclosed, f.rounds, itinerary.epoch(f.rounds)))
+                before = now
             if folder is not None and checkpoint_every and f.rounds % checkpoint_every == 0:
                 save_checkpoint(folder, f, lines)
             if ended and not go_on(itinerary.epoch(f.rounds)):

@@ -42,7 +42,6 @@ class ModelDownloads:
     def moved(self, before: Arrays, after: Arrays, downloads: MessageSpec) -> None:
         """The next model is there; one of another declaration has no row of the one before."""
         if downloads.mark != self.versions.downloads.mark:
-            begun = RowVersions.first(downloads, self.versions.listed)
-            self.versions, self.fetched = begun, np.full_like(self.fetched, NONE)
+            self.versions = RowVersions.first(downloads, self.versions.listed, self.versions.number + 1)
         else:
             self.versions = self.versions.moved(before, after)

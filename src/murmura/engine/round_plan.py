@@ -10,7 +10,7 @@ from murmura.channel.noise import simulated_noise
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.simulated_protections import mechanism_chain
 from murmura.core.channel import ChannelSettings
-from murmura.core.contract import Algorithm, FederationInfo
+from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.population import Population
 from murmura.core.rng import Words, server_secret
 from murmura.core.schedule import Schedule
@@ -70,6 +70,11 @@ class RoundPlan:
             for phase in self.algorithm.phases(self.info)
             if self.channel.on and phase.combine == "sum"
         }
+
+    @property
+    def through(self) -> tuple[Phase, ...]:
+        """The phases whose updates go through a channel."""
+        return tuple(phase for phase in self.algorithm.phases(self.info) if phase.name in self.chains)
 
     @cached_property
     def noise(self) -> NoiseTerms:

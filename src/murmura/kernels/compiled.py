@@ -1,10 +1,18 @@
 """The one place that knows the compiler."""
 
 import hashlib
-from collections.abc import Callable
-from typing import Any, TypeVar, cast, overload
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast, overload
 
 import numba
+from numba.core import types
+from numba.core.caching import FunctionCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,9 +28,100 @@ def compile_target() -> str:
     return f"{name} {hashlib.sha256(features.encode()).hexdigest()[:8]}, numba {numba.__version__}"
 
 
+if sys.platform == "win32":
+
+    def lock_shared_file(file: IO[bytes]) -> None:
+        """No lock: two processes compile the same loop then."""
+
+else:
+    import fcntl
+
+    def lock_shared_file(file: IO[bytes]) -> None:
+        """Have a file for oneself until it is closed; waits for whoever has it."""
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
 # What `fast` lets the compiler do: sum a row in several lanes at once and fuse a multiply with an add.
 # NaN, infinity and signed zero keep their meaning; a result moves by at most n rounding errors of a sum of n.
 LANES = {"reassoc", "contract"}
+
+
+EVERY_LOOP = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": None,
+    "no_cfunc_wrapper": True,
+}
+COMPILED = ("core/**/*.py", "kernels/**/*.py", "algorithms/*/loop*.py")  # loops, and the constants in them
+
+
+@cache
+def compiled_sources() -> str:
+    """A name for all sources that end up in compiled loops."""
+    root = Path(__file__).parents[1]
+    files = sorted(path for places in COMPILED for path in root.glob(places))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+
+
+class LoopCache(FunctionCache):
+    """Compiled loops on disk, for all processes and later runs.
+
+    The compiler's own cache looks only at the file of a loop itself. Here a loop is compiled anew when any
+    source was edited that it may take a constant or another loop from. Of processes that need it at once one
+    compiles it.
+    """
+
+    def __init__(self, loop: Callable[..., Any]) -> None:
+        super().__init__(loop)  # type: ignore[no-untyped-call]
+        self._cache_file._source_stamp = compiled_sources()
+
+    @contextmanager
+    def one_process(self) -> Iterator[None]:
+        """Wait until no other process compiles this loop; on a disk without locks both do."""
+        with ExitStack() as held:
+            with suppress(OSError):
+                self._impl.locator.ensure_cache_path()
+                path = Path(self.cache_path) / f"{self._impl.filename_base}.lock"
+                lock_shared_file(held.enter_context(path.open("ab")))
+            yield
+
+
+class InnerLoop(CPUDispatcher):
+    """A loop as other loops call it: without what unpacks Python's arguments, which is long to compile."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """What the compiler asks for at a call: one version for all constants and signed whole numbers."""
+        _, given = self._compiler.fold_argument_types(args, kws)  # type: ignore[attr-defined]
+        return super().get_call_template(tuple(map(general_type, given)), {})
+
+
+def general_type(given: Any) -> Any:
+    """The type a loop is compiled for: a constant is a number like others, a short whole number a long one."""
+    kind = types.unliteral(given)  # type: ignore[no-untyped-call]
+    return types.int64 if kind == types.int32 else kind
+
+
+class Loop(CPUDispatcher):
+    """A loop as Python calls it."""
+
+    def __init__(self, loop: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(py_func=loop, targetoptions=EVERY_LOOP | options)
+        self._inner = InnerLoop(py_func=loop, targetoptions=self.targetoptions | {"no_cpython_wrapper": True})
+        self._cache = LoopCache(loop)
+
+    def compile(self, sig: Any) -> Any:
+        """Load it from disk, or compile it once for all processes."""
+        with global_compiler_lock, self._cache.one_process():
+            return super().compile(sig)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """For a call in another loop."""
+        return self._inner.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """For a call in another loop."""
+        return self._inner.get_overload(sig)
 
 
 @overload
@@ -43,6 +142,6 @@ def compiled(function: F | None = None, *, fast: bool = False, inline: bool = Fa
         options: dict[str, Any] = ({"fastmath": LANES} if fast else {}) | (
             {"forceinline": True} if inline else {}
         )
-        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(loop))
+        return cast(F, Loop(loop, options))
 
     return compile_it if function is None else compile_it(function)

@@ -17,8 +17,8 @@ import numpy as np
 
 from murmura.aggregation.weighted import Weighted
 from murmura.algorithms.preset import ConfiguredPreset
-from murmura.channel.ledger import TRAFFIC
-from murmura.core.archive import group, prefixed
+from murmura.channel.ledger import traffic
+from murmura.core.archive import group
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, Phase
 from murmura.core.errors import SettingError
@@ -28,10 +28,12 @@ from murmura.core.population import Population
 from murmura.core.tally import Tally
 from murmura.data.populations import Rows, write_population
 from murmura.engine.federation import Federation
+from murmura.engine.model_downloads import ModelDownloads
 from murmura.engine.plan import federation_info
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.shard_plan import ShardPlan, ShardServer, ShardState
-from murmura.runtimes.sharded_training import SHARD, ShardedTraining, refuse_unfit
+from murmura.runtimes.ranges import RangePlan
+from murmura.runtimes.sharded_training import SHARD, ShardRuntime, refuse_unfit
+from murmura.runtimes.shards import arrays_of, kept, save
 from murmura.runtimes.tasks import InlineTasks, TaskEngine
 
 SHARDS = ".murmura-shards-"  # how the names of folders begin that hold the shards of a training
@@ -68,15 +70,14 @@ class Cluster:
         algorithm = preset.algorithm()
         _refuse_weights(algorithm)
         info = federation_info(algorithm, train)
-        refuse_unfit(ShardPlan(algorithm, info, preset.schedule(), channel=preset.channel_settings()))
+        refuse_unfit(RangePlan(algorithm, info, preset.schedule(), channel=preset.channel_settings()))
 
     def run(self, federation: Federation, rounds: range) -> None:
         """Run these rounds over the shards, and bring back what they left."""
         f, work = federation, self._work
-        if work is None or work.federation is not f or work.training.rounds != rounds.start:
+        if work is None or work.federation is not f or work.rounds != rounds.start:
             work = self._work = _Work.begin(self, f)
-        work.training.run(rounds.stop)
-        work.bring_back()
+        work.run(rounds)
 
     def let_go(self) -> None:
         """Forget the last training; its files go."""
@@ -88,7 +89,8 @@ class _Work:
     """The shards of one federation, in a folder that goes with it."""
 
     federation: Federation
-    training: ShardedTraining
+    runtime: ShardRuntime
+    rounds: int
 
     @staticmethod
     def begin(cluster: Cluster, f: Federation) -> _Work:
@@ -96,30 +98,28 @@ class _Work:
         folder, plan = Path(mkdtemp(prefix=SHARDS, dir=cluster.folder)), f.full_plan
         held = write_population(folder / "population", rows_of(plan.people), plan.info.items)
         mode = Consent(disclosure=plan.choices.mode)
-        known = ShardPlan(plan.algorithm, plan.info, plan.schedule, mode, plan.seed, plan.channel)
-        training = ShardedTraining(
-            cluster.tasks, known, held, folder, cluster.shard, cluster.checkpoint_every, begin=f.rounds == 0
-        )
-        if f.rounds:
-            server, states = _parts(f, training.bounds)
-            training.take_up(f.rounds, server, states)
-        work = _Work(f, training)
+        known = RangePlan(plan.algorithm, plan.info, plan.schedule, mode, plan.seed, plan.channel)
+        runtime = ShardRuntime(cluster.tasks, known, held, folder, cluster.shard, cluster.checkpoint_every)
+        for s, ends in enumerate(pairwise(runtime.bounds)):
+            save(kept(_part(f, known, *ends)), runtime.file(f.rounds, s))
+        runtime.begin(f.rounds)
+        work = _Work(f, runtime, f.rounds)
         weakref.finalize(work, shutil.rmtree, folder, ignore_errors=True)
         return work
 
-    def bring_back(self) -> None:
-        """The federation as the shards have left it."""
-        f, training = self.federation, self.training
-        server, parts = training.server(), training.states()
-        kept: ShardState = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        f.server, f.rounds = server.state, training.rounds
-        f.plan = f.plan.after(server.state.model)
-        f.states, f.counted = group(kept, "states"), group(kept, "counted")
-        moved = {name: getattr(server.tally, name) for name in TRAFFIC}
-        f.tally = Tally(kept["tally.sent"], kept["tally.disclosed"], server.tally.item_rows, **moved)
+    def run(self, rounds: range) -> None:
+        """Run these rounds; the federation is then as the shards have left it."""
+        f, self.runtime.until = self.federation, rounds.stop
+        self.runtime.run(f, rounds)
+        parts, report = [arrays_of(state)[0] for state in self.runtime.complete()], self.runtime.report()
+        one_each = [name for name in parts[0] if name not in ("tally.sent", "tally.item_rows")]
+        all_of = {name: np.concatenate([part[name] for part in parts]) for name in one_each}
+        rows = np.diff(f.plan.people.start[self.runtime.bounds]).tolist()
+        sent = [np.unpackbits(part["tally.sent"], count=held) for part, held in zip(parts, rows)]
+        f.states, f.counted, self.rounds = group(all_of, "states"), group(all_of, "counted"), rounds.stop
+        f.tally = Tally(np.concatenate(sent), all_of["tally.disclosed"], report.item_rows, **report.traffic)
         if f.held is not None:
-            assert server.versions is not None
-            f.held.versions, f.held.fetched = server.versions, kept["held.fetched"]
+            f.held.fetched = all_of["held.fetched"]
 
 
 def rows_of(people: Population) -> Rows:
@@ -128,22 +128,21 @@ def rows_of(people: Population) -> Rows:
     return Rows(people.start, people.item, *columns)
 
 
-def _parts(f: Federation, bounds: list[int]) -> tuple[ShardServer, list[ShardState]]:
-    """A federation as its server and its shards have it."""
-    people, traffic = f.plan.people, {name: getattr(f.tally, name) for name in TRAFFIC}
-    tally = Tally(np.zeros(0, np.uint8), np.zeros(0, np.int64), f.tally.item_rows, **traffic)
-    server = ShardServer(f.server, tally, None if f.held is None else f.held.versions)
-    states = []
-    for first, last in pairwise(bounds):
-        rows, here = slice(people.start[first], people.start[last]), slice(first, last)
-        whose: ShardState = {"sent": f.tally.sent[rows], "disclosed": f.tally.disclosed[here]}
-        kept = {name: stack[here] for name, stack in f.states.items()}
-        counted = {name: who[here] for name, who in f.counted.items()}
-        state = prefixed(states=kept, tally=whose, counted=counted)
-        if f.held is not None:
-            state["held.fetched"], state["held.series"] = f.held.fetched[here], np.zeros(1, np.int64)
-        states.append(state)
-    return server, states
+def _part(f: Federation, plan: RangePlan, first: int, last: int) -> Federation:
+    """What a federation knows of the clients first to last; the first of them bring its traffic so far."""
+    start, here, tally = f.plan.people.start, slice(first, last), f.tally
+    so_far = traffic(tally) if first == 0 else {}
+    item_rows = tally.item_rows if first == 0 else np.zeros_like(tally.item_rows)
+    part = Federation(
+        plan,
+        f.server,
+        {name: stack[here] for name, stack in f.states.items()},
+        Tally(tally.sent[start[first] : start[last]], tally.disclosed[here], item_rows, **so_far),
+        counted={name: who[here] for name, who in f.counted.items()},
+    )
+    if f.held is not None:
+        part.held = ModelDownloads(f.held.versions, f.held.fetched[here])
+    return part
 
 
 def _refuse(f: Federation) -> None:

@@ -15,7 +15,7 @@ from murmura.cli.console import progress, say, tell
 if TYPE_CHECKING:
     from murmura.channel.ledger import LedgerLine
     from murmura.data.populations import PopulationFiles
-    from murmura.runtimes.shard_plan import ShardPlan
+    from murmura.runtimes.ranges import RangePlan
 
 
 def simulate(
@@ -42,6 +42,7 @@ def simulate(
     """
     from murmura.core.locks import locked
     from murmura.data.populations import PopulationFiles
+    from murmura.engine.checkpoint import NAME as CHECKPOINT
     from murmura.runtimes.sharded_training import SHARD, ShardedTraining
     from murmura.runtimes.tasks import InlineTasks
 
@@ -62,14 +63,15 @@ def simulate(
 
         training.run(rounds, told)
         bar.end()
-    say(f"folder: {folder}   ({folder / str(training.rounds) / 'server.npz'} is the model)")
+    say(f"folder: {folder}   ({folder / CHECKPOINT} has the model)")
 
 
-def _plan(model: str, settings: list[str], seed: int, population: PopulationFiles) -> ShardPlan:
+def _plan(model: str, settings: list[str], seed: int, population: PopulationFiles) -> RangePlan:
     """The training that the flags describe, of everyone through a channel where they say nothing else."""
     from murmura.algorithms import algorithm
     from murmura.core.channel import ChannelSettings
-    from murmura.runtimes.shard_plan import ShardPlan, population_info
+    from murmura.runtimes.ranges import RangePlan
+    from murmura.runtimes.shards import population_info
 
     given = options.parse_settings(settings, [model])[model]
     named = algorithm(model)
@@ -77,4 +79,4 @@ def _plan(model: str, settings: list[str], seed: int, population: PopulationFile
     preset = named(**{**sums, **given})
     method = preset.algorithm()
     info = population_info(method, population)
-    return ShardPlan(method, info, preset.schedule(), preset.consent(), seed, preset.channel_settings())
+    return RangePlan(method, info, preset.schedule(), preset.consent(), seed, preset.channel_settings())

@@ -1,209 +1,212 @@
 """The rounds of a training whose clients are in shards: nothing of a single client is in this process.
 
-Each exchange is a graph of tasks over the shards (`shards.py`), run by whatever is behind `tasks.py`. Every few
-rounds all of it is written to files, and the tasks of later rounds begin there: a lost result is worked out
-again from the last files, and a killed training goes on from them with the same bytes.
+Each exchange is a request in a file, and a graph of tasks over the shards (`shards.py`), run by whatever is
+behind `tasks.py`. Every few rounds what clients keep is written to files, and the tasks of later rounds begin
+there: a lost result is worked out again from the last files.
+
+    <folder>/plan                       what every shard knows
+    <folder>/requests/<number>          since the last checkpoint
+    <folder>/<rounds>/<shard>.npz       what the clients of a shard keep
+    <folder>/checkpoint.npz             written last: the server after the rounds whose files are complete
 """
 
 from __future__ import annotations
 
+import pickle
+import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from murmura.channel.ledger import TRAFFIC, LedgerLine, spread_of
+from murmura.channel.ledger import LedgerLine, spread_of, traffic, write_line
+from murmura.core.arrays import Ints
 from murmura.core.channel import SUM_PROTOCOLS
 from murmura.core.errors import SettingError
+from murmura.core.files import write_whole
 from murmura.core.kernel import blocks_of, parts_of
 from murmura.core.settings import as_dict
+from murmura.core.tally import Tally
 from murmura.data.populations import PopulationFiles
+from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
+from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
-from murmura.runtimes import shard_files, shards
-from murmura.runtimes.shard_plan import ShardPlan, ShardServer, ShardState
+from murmura.runtimes import shards
+from murmura.runtimes.ranges import FINISHED, PartialSum, RangePlan, RangeRuntime, Request, add
 from murmura.runtimes.tasks import FAN_IN, Handle, SumTree, TaskEngine
 
 SHARD = 250_000  # clients: with 20 rows each two seconds of work, beside which a task's own cost is small
 
 
 @dataclass(eq=False)
-class ShardedTraining:
-    """A training over the clients of a population on disk; `folder` is one that all machines share."""
+class ShardRuntime(RangeRuntime):
+    """Asks the shards of a population; `folder` is one that all machines share."""
 
     tasks: TaskEngine
-    plan: ShardPlan
+    plan: RangePlan
     population: PopulationFiles
     folder: Path
     shard: int = SHARD
-    checkpoint_every: int = 1  # rounds between two writings
-    rounds: int = 0
-    lines: list[LedgerLine] = field(default_factory=list)
-    begin: bool = True  # or take up what `take_up` is given
+    checkpoint_every: int = 1  # rounds between two writings of what clients keep
 
     def __post_init__(self) -> None:
         refuse_unfit(self.plan)
         self.folder = self.folder.resolve()  # machines that share it may work elsewhere
         self.bounds = shard_bounds(self.plan, self.shard)
-        told = shard_files.read_checkpoint(self.folder, self._config)  # refuses another's before it writes
-        shard_files.write_plan(self.folder, self.plan)
-        self._plan = self._submit(shard_files.read_plan, str(self.folder))
+        self.states: list[Handle] = []
+        self.until = self.plan.itinerary.rounds  # after so many rounds everything is written in any case
+        self._requests = 0
+
+    def begin(self, rounds: int | None = None) -> None:
+        """Load what clients hold, and what they keep after so many rounds; None: they have not begun."""
+        shutil.rmtree(self.folder / "requests", ignore_errors=True)
+        write_whole(self.folder / "plan", pickle.dumps(self.plan))
+        self._plan = self._submit(shards.read, str(self.folder / "plan"))
+        held = str(self.population.folder.resolve())
         self._rows = [
-            self._submit(shards.load, self._plan, str(self.population.folder.resolve()), first, last, near=s)
+            self._submit(shards.load, self._plan, held, first, last, near=s)
             for s, (first, last) in enumerate(zip(self.bounds, self.bounds[1:]))
         ]
-        self._called: Handle | None = None
-        self._before = dict.fromkeys(TRAFFIC, 0)
-        if told is None and self.begin:
-            self._server = self._submit(shards.open_server, self._plan)
-            self._states = [self._submit(shards.begin, self._plan, rows, near=s) for s, rows in self._each()]
-        elif told is not None:
-            self.rounds, self.lines = told["rounds"], [LedgerLine(**line) for line in told["lines"]]
-            self._before = {name: sum(getattr(line, name) for line in self.lines) for name in TRAFFIC}
-            self._restore()
-
-    def run(self, rounds: int, told: Callable[[LedgerLine], None] | None = None) -> None:
-        """Go on until so many rounds are done; `told` hears of each when it is."""
-        itinerary = self.plan.itinerary
-        while self.rounds < rounds:
-            at, ends = itinerary.at(self.rounds), self.rounds + 1
-            keep = ends % self.checkpoint_every == 0 or ends == rounds
-            while at.done < ends:
-                after = itinerary.after_success(at)
-                self._exchange(at, keep and after.done == ends)
-                at = after
-            self.rounds = ends
-            self.lines.append(self._line())
-            if told is not None:
-                told(self.lines[-1])
-            if keep:
-                self._cut_lineage()
-
-    def server(self) -> ShardServer:
-        """What the server has now."""
-        server: ShardServer = self.tasks.gather([self._server])[0]
-        return server
-
-    def states(self) -> list[ShardState]:
-        """What the clients of every shard keep, mapped from the files of the last round."""
-        return [shard_files.restore_state(self._saved(s)) for s in range(len(self._rows))]
-
-    def take_up(self, rounds: int, server: ShardServer, states: list[ShardState]) -> None:
-        """Go on from what another runtime has left after so many rounds."""
-        folder = self._at(rounds)
-        traffic = shard_files.save_server(server, folder)
-        for s, state in enumerate(states):
-            shard_files.save_state(state, folder, s)
-        self.rounds, self._before = rounds, traffic
-        self._restore()
-
-    def final_bytes(self) -> int:
-        """What everyone would still download to have the newest model, where a channel counts that."""
-        asked = [
-            self._submit(shards.missing, self._plan, rows, self._states[s], self._server, near=s)
-            for s, rows in self._each()
+        self.states = [
+            self._submit(shards.begin, self._plan, rows, near=s) if rounds is None else self.file(rounds, s)
+            for s, rows in enumerate(self._rows)
         ]
-        missing: int = sum(self.tasks.gather(asked))
-        self.tasks.release(asked)
-        return missing
 
-    def _exchange(self, at: Position, keep: bool) -> None:
-        """One phase of one round."""
-        itinerary = self.plan.itinerary
-        phase, everyone = itinerary.phase(at), itinerary.called(at) == self.plan.info.clients
-        if at.step == 0:
-            self._called = None
-        if not everyone or phase.part < 1:
-            self._called = self._submit(shards.call, self._plan, at, self._called)
-        fetches = phase.returns and self.plan.channel.on
-        sent = self._visit(shards.step, at, keep and not fetches)
-        self._replace(self._submit(shards.serve, self._plan, self._server, sent, at), sent)
-        if fetches:
-            moved = self._visit(shards.fetch, at, keep)
-            self._replace(self._submit(shards.count, self._server, moved), moved)
-
-    def _visit(self, function: Callable[..., Any], at: Position, keep: bool) -> Handle:
-        """What all shards sent; they are left with what they keep, in files where `keep` says so."""
-        tree = SumTree(self.tasks, shards.add, FAN_IN if self.plan.channel.on else len(self.bounds))
-        for s, rows in self._each():
-            arguments = (self._plan, rows, self._states[s], self._server, at, self.bounds[s], self._called)
-            both = self._submit(function, *arguments, near=s)
+    def ask(self, f: Federation, at: Position, called: Ints | None) -> PartialSum:
+        """What all shards sent."""
+        phase, request = f.plan.itinerary.phase(at), self._request(f, at, called)
+        tree = SumTree(self.tasks, add, FAN_IN if f.plan.channel.on else len(self.bounds))
+        for s, rows in enumerate(self._rows):
+            both = self._submit(shards.step, self._plan, rows, self.states[s], request, self.bounds[s], near=s)
             state, sent = (self._submit(itemgetter(k), both, near=s) for k in (0, 1))
-            if keep:
-                written = self._submit(shard_files.save_state, state, self._at(self.rounds + 1), s, near=s)
-                self.tasks.release([state])
-                state = self._submit(shard_files.restore_state, written, near=s)
-                self.tasks.release([written])
-            self.tasks.release([both, self._states[s]])
-            self._states[s] = state
+            self.tasks.release([both])
+            self._replace(s, state, None if phase.returns else self._file(f, at, s))
             tree.add(sent)
-        return tree.total()
+        total: PartialSum = self._gathered(tree.total(), request)
+        return total
 
-    def _replace(self, server: Handle, done: Handle) -> None:
-        self.tasks.release([self._server, done])
-        self._server = server
+    def tell(self, f: Federation, at: Position, called: Ints | None) -> None:
+        """Let the clients fetch the model."""
+        request = self._request(f, at, called, FINISHED)
+        for s, rows in enumerate(self._rows):
+            state = self._submit(
+                shards.fetch, self._plan, rows, self.states[s], request, self.bounds[s], near=s
+            )
+            self._replace(s, state, self._file(f, at, s))
+        self.tasks.release([request])
 
-    def _line(self) -> LedgerLine:
-        """The ledger's line of the last round: traffic, and how much has been disclosed so far."""
+    def report(self) -> shards.ShardReport:
+        """What has left all clients so far."""
         tree = SumTree(self.tasks, shards.merge)
-        for s, rows in self._each():
-            tree.add(self._submit(shards.disclosed, rows, self._states[s], near=s))
-        asked = [tree.total(), self._submit(shards.traffic, self._server)]
-        (values, people), now = self.tasks.gather(asked)
-        self.tasks.release(asked)
-        here: dict[str, Any] = {name: now[name] - self._before[name] for name in TRAFFIC}
-        self._before = now
-        here |= {f"disclosed_{name}": value for name, value in spread_of(values, people).items()}
-        return LedgerLine(rounds=self.rounds, epoch=self.plan.itinerary.epoch(self.rounds), **here)
+        for s, rows in enumerate(self._rows):
+            tree.add(self._submit(shards.report, rows, self.states[s], near=s))
+        total: shards.ShardReport = self._gathered(tree.total())
+        return total
 
-    def _cut_lineage(self) -> None:
-        """Complete a checkpoint, and let everything that follows begin with its files."""
-        folder = self._at(self.rounds)
-        written = self._submit(shard_files.save_server, self._server, folder)
-        waiting = [self._submit(len, state, near=s) for s, state in enumerate(self._states)]
-        self.tasks.gather([written, *waiting])
-        told = {"config": self._config, "lines": [asdict(line) for line in self.lines]}
-        shard_files.write_checkpoint(self.folder, self.rounds, told)
-        self.tasks.release([written, *waiting, self._server, *self._states])
-        self._restore()
+    def writes(self, rounds: int) -> bool:
+        """Whether what clients keep after so many rounds is in files."""
+        return rounds % self.checkpoint_every == 0 or rounds == self.until
 
-    def _restore(self) -> None:
-        folder = self._at(self.rounds)
-        self._server = self._submit(shard_files.restore_server, self._plan, folder)
-        self._states = [
-            self._submit(shard_files.restore_state, self._saved(s), near=s) for s in range(len(self._rows))
-        ]
+    def complete(self) -> list[shards.ShardState]:
+        """What the clients of every shard keep, now that it is in files: no earlier request is asked again."""
+        states: list[shards.ShardState] = self.tasks.gather(self.states)
+        self.tasks.release(self.states)
+        self.states = list(states)
+        shutil.rmtree(self.folder / "requests", ignore_errors=True)
+        return states
 
-    def _saved(self, shard: int) -> shard_files.Saved:
-        return shard_files.saved_state(self._at(self.rounds), shard)
+    def file(self, rounds: int, shard: int) -> str:
+        """Where it is written what the clients of a shard keep after so many rounds."""
+        return str(self.folder / str(rounds) / f"{shard:06d}.npz")
 
-    def _each(self) -> list[tuple[int, Handle]]:
-        return list(enumerate(self._rows))
+    def _file(self, f: Federation, at: Position, shard: int) -> str | None:
+        """The same after the last exchange of a round that is to be written."""
+        after = f.plan.itinerary.after_success(at).done
+        return self.file(after, shard) if after > at.done and self.writes(after) else None
 
-    def _at(self, rounds: int) -> str:
-        return str(self.folder / str(rounds))
+    def _request(self, f: Federation, at: Position, called: Ints | None, phase: str | None = None) -> Handle:
+        """A request, in a file from which lost work is repeated."""
+        name = f.plan.itinerary.phase(at).name if phase is None else phase
+        versions = None if f.held is None else f.held.versions
+        file, self._requests = self.folder / "requests" / str(self._requests), self._requests + 1
+        write_whole(file, pickle.dumps(Request(at, name, f.server.model, called, f.answers, versions)))
+        return self._submit(shards.read, str(file))
+
+    def _replace(self, s: int, state: Handle, file: str | None) -> None:
+        """A shard keeps something else from now on, in a file if one is named."""
+        if file is not None:
+            written = self._submit(shards.save, state, file, near=s)
+            self.tasks.release([state])
+            state = written
+        if not isinstance(self.states[s], str):
+            self.tasks.release([self.states[s]])
+        self.states[s] = state
+
+    def _gathered(self, handle: Handle, *used: Handle) -> Any:
+        """A result; it and what it was made of are needed no more."""
+        result = self.tasks.gather([handle])[0]
+        self.tasks.release([handle, *used])
+        return result
 
     def _submit(self, function: Callable[..., Any], *arguments: Any, near: int | None = None) -> Handle:
         place = None if near is None else (near, len(self.bounds) - 1)
         return self.tasks.submit(function, *arguments, near=place)
 
+
+@dataclass(eq=False)
+class ShardedTraining:
+    """A training over the clients of a population on disk; a killed one goes on from its last checkpoint."""
+
+    tasks: TaskEngine
+    plan: RangePlan
+    population: PopulationFiles
+    folder: Path
+    shard: int = SHARD
+    checkpoint_every: int = 1
+    lines: list[LedgerLine] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        plan, own = self.plan, (self.population, self.folder, self.shard, self.checkpoint_every)
+        self.runtime = ShardRuntime(self.tasks, plan, *own)
+        known = {name: as_dict(getattr(plan, name)) for name in ("schedule", "consent", "channel")}
+        settings = {"algorithm": plan.algorithm.name, "settings": as_dict(plan.algorithm), **known}
+        cut = {"population": self.population.fingerprint, "shards": self.runtime.bounds}
+        self.federation = Federation.begin(replace(plan, identity=settings | cut))
+        found = load_checkpoint(self.runtime.folder, self.federation)
+        if found is not None:
+            self.lines = found[1]
+        self.runtime.begin(None if found is None else self.rounds)
+
     @property
-    def _config(self) -> dict[str, Any]:
-        """What makes two trainings the same one; states are cut as the shards are."""
-        plan = self.plan
-        return {
-            "algorithm": plan.algorithm.name,
-            "settings": as_dict(plan.algorithm),
-            "schedule": as_dict(plan.schedule),
-            "consent": as_dict(plan.consent),
-            "seed": plan.seed,
-            "channel": as_dict(plan.channel),
-            "population": self.population.fingerprint,
-            "shards": self.bounds,
-        }
+    def rounds(self) -> int:
+        """How many are done."""
+        return self.federation.rounds
+
+    def run(self, rounds: int, told: Callable[[LedgerLine], None] | None = None) -> None:
+        """Go on until so many rounds are done; `told` hears of each when it is."""
+        f, self.runtime.until = self.federation, rounds
+        while f.rounds < rounds:
+            self.runtime.run(f, range(f.rounds, f.rounds + 1))
+            before, now = traffic(f.tally), self.runtime.report()
+            f.tally = Tally(f.tally.sent, f.tally.disclosed, now.item_rows, **now.traffic)
+            epoch, disclosed = f.plan.itinerary.epoch(f.rounds), spread_of(*now.disclosed)
+            self.lines.append(write_line(now.traffic, before, disclosed, f.rounds, epoch))
+            if told is not None:
+                told(self.lines[-1])
+            if self.runtime.writes(f.rounds):
+                self.runtime.complete()
+                save_checkpoint(self.runtime.folder, f, self.lines)
+                self._remove_earlier()
+
+    def _remove_earlier(self) -> None:
+        """Files that no checkpoint names any more."""
+        for other in self.runtime.folder.iterdir():
+            if other.is_dir() and other.name.isdecimal() and other.name != str(self.rounds):
+                shutil.rmtree(other, ignore_errors=True)
 
 
-def shard_bounds(plan: ShardPlan, size: int) -> list[int]:
+def shard_bounds(plan: RangePlan, size: int) -> list[int]:
     """Where shards begin, and the end: every `size` clients, or the blocks in which real numbers are added."""
     clients = plan.info.clients
     if plan.channel.on:
@@ -211,7 +214,7 @@ def shard_bounds(plan: ShardPlan, size: int) -> list[int]:
     return parts_of(clients, blocks_of(clients))
 
 
-def refuse_unfit(plan: ShardPlan) -> None:
+def refuse_unfit(plan: RangePlan) -> None:
     """Refuse what shards cannot add up."""
     name, phases = plan.algorithm.name, plan.algorithm.phases(plan.info)
     each = [phase.name for phase in phases if phase.combine == "each"]

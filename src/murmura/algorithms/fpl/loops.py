@@ -18,7 +18,7 @@ from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fpl.arithmetic import (
     Disclosed,
-    FplModel,
+    FplRates,
     Sums,
     Values,
     Workspace,
@@ -60,17 +60,18 @@ def room_ahead(P: Values) -> VisitsAhead:
 @compiled
 def stochastic_rounds(first: int, rounds: int, server: Words, step: Any, work: Workspace) -> int:
     """Rounds first, first + 1, ...; changes P, Q, b and the tally, returns the rows sent."""
-    model, rows, clients = work.model, 0, len(work.people.start) - 1
-    visits, constant = room_ahead(model.P), model.rates.decay == 0.0
+    (P, Q, b, at), rows, clients = work.model, 0, len(work.people.start) - 1
+    visits, rates, rate, falling = room_ahead(P), at, step, at.decay != 0.0
     who, _, positive, negative, send, _ = visits
     for begin in range(first, first + rounds, AHEAD):
         n = min(AHEAD, first + rounds - begin)
         choose_ahead(server, begin, n, clients, who)
         visit_ahead(work.people, begin, 1, n, visits, work.draws)
         for k in range(n):
+            if falling:
+                rates, rate = rates_at(at, step, begin + k, b)
             if negative[k] >= 0:
-                now, rate = (model, step) if constant else rates_at(model, step, begin + k)
-                ascend(now, who[k], positive[k], negative[k], send[k], rate)
+                ascend(P, Q, b, rates, who[k], positive[k], negative[k], send[k], rate)
         rows += tally_ahead(n, visits, work.tally)
     return rows
 
@@ -150,9 +151,10 @@ def flip_ahead(people: FlatPopulation, first: int, stride: int, n: int, visits: 
 
 
 @compiled(fast=True)
-def ascend(model: FplModel, u: Index, i: Index, j: Index, send: Any, step: Any) -> None:
+def ascend(
+    P: Values, Q: Values, b: Values, rates: FplRates, u: Index, i: Index, j: Index, send: Any, step: Any
+) -> None:
     """One triple: everything moves along its gradient at the values before it; send 0 leaves the positive."""
-    P, Q, b, rates = model
     margin, factors = b[i] - b[j], P.shape[1]
     for f in range(factors):
         margin += P[u, f] * (Q[i, f] - Q[j, f])
@@ -170,16 +172,16 @@ def ascend(model: FplModel, u: Index, i: Index, j: Index, send: Any, step: Any) 
 @compiled
 def tally_ahead(n: int, visits: VisitsAhead, tally: Disclosed) -> int:
     """What n rounds sent: the rows, and which positives they disclosed."""
-    who, row, positive, negative, send, _ = visits
+    (who, row, positive, negative, send, _), (sent, disclosed, item_rows) = visits, tally
     rows = 0
     for k in range(n):
         if negative[k] >= 0:
             rows += 1
-            tally.item_rows[negative[k]] += 1
+            item_rows[negative[k]] += 1
             if send[k] > 0:
                 rows += 1
-                tally.item_rows[positive[k]] += 1
-                disclose(who[k], row[k], tally)
+                item_rows[positive[k]] += 1
+                disclose(who[k], row[k], sent, disclosed)
     return rows
 
 
@@ -195,10 +197,12 @@ def run_single_triples(
     out: Sums,
 ) -> int:
     """The clients of blocks first to last: their rows of P, of `out` and of the tally; the rows they send."""
-    visits, rows = room_ahead(work.model.P), 0
+    (P, Q, b, rates), (sent, disclosed, _), rows = work.model, work.tally, 0
+    visits = room_ahead(P)
     who, row, positive, negative, send, _ = visits
     for part in range(first, last):
         sums, used = block_of(out, part), 0
+        slot, touched, values, senders, _, _ = sums
         for begin in range(bounds[part], bounds[part + 1], AHEAD):
             n = min(AHEAD, bounds[part + 1] - begin)
             for k in range(n):
@@ -208,13 +212,13 @@ def run_single_triples(
                 i, j, weight = positive[k], negative[k], weight_at(weights, begin + k)
                 if j < 0:
                     continue
-                used = send_row(j, used, sums)
+                used = send_row(j, used, slot, touched, values, senders)
                 rows += 1
                 if send[k] > 0:
-                    used = send_row(i, used, sums)
+                    used = send_row(i, used, slot, touched, values, senders)
                     rows += 1
-                    disclose(who[k], row[k], work.tally)
-                user_ascent_step(work.model, who[k], i, j, send[k], weight, sums)
+                    disclose(who[k], row[k], sent, disclosed)
+                user_ascent_step(P, Q, b, rates, who[k], i, j, send[k], weight, values, slot[i], slot[j])
             if weights is not None and work.rules.counted:
                 count_contributors(n, visits, weights[begin : begin + n], sums)
         out.used[part] = used
@@ -224,30 +228,41 @@ def run_single_triples(
 @compiled
 def count_contributors(n: int, visits: VisitsAhead, weights: Values, sums: Sums) -> None:
     """Add the weights of the clients of n visits to the last column of the rows they sent."""
-    _, _, positive, negative, send, _ = visits
-    last = sums.values.shape[1] - 1
+    (_, _, positive, negative, send, _), (slot, _, values, _, _, _) = visits, sums
+    last = values.shape[1] - 1
     for k in range(n):
         if negative[k] >= 0:
-            sums.values[sums.slot[negative[k]], last] += weights[k]
+            values[slot[negative[k]], last] += weights[k]
             if send[k] > 0:
-                sums.values[sums.slot[positive[k]], last] += weights[k]
+                values[slot[positive[k]], last] += weights[k]
 
 
 @compiled(inline=True)
-def send_row(item: Index, used: int, sums: Sums) -> int:
+def send_row(item: Index, used: int, slot: Ints, touched: Ints, values: Values, senders: Ints) -> int:
     """Count one client more that sends a row of this item; the rows in use afterwards."""
-    after = open_row(item, used, sums)
+    after = open_row(item, used, slot, touched, values)
     if after > used:
-        sums.senders[used] = 0
-    sums.senders[sums.slot[item]] += 1
+        senders[used] = 0
+    senders[slot[item]] += 1
     return after
 
 
 @compiled(fast=True, inline=True)
-def user_ascent_step(model: FplModel, u: Index, i: Index, j: Index, send: Any, weight: Any, sums: Sums) -> None:
+def user_ascent_step(
+    P: Values,
+    Q: Values,
+    b: Values,
+    rates: FplRates,
+    u: Index,
+    i: Index,
+    j: Index,
+    send: Any,
+    weight: Any,
+    values: Values,
+    place_i: Index,
+    place_j: Index,
+) -> None:
     """One triple of client u: weighted gradients to its items' rows, and p_u. A loop each runs in lanes."""
-    P, Q, b, rates = model
-    values, place_i, place_j = sums.values, sums.slot[i], sums.slot[j]
     margin, n = b[i] - b[j], P.shape[1]
     for f in range(n):
         margin += P[u, f] * (Q[i, f] - Q[j, f])

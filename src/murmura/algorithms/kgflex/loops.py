@@ -261,7 +261,7 @@ def disclose_shared(u: Index, at: Workplace, tally: Disclosed) -> None:
     """Note the shared rows of client u, of which something leaves."""
     for place in range(at.people.start[u + 1] - at.people.start[u]):
         if at.draws.send[place]:
-            disclose(u, at.people.start[u] + place, tally)
+            disclose(u, at.people.start[u] + place, tally.sent, tally.disclosed)
 
 
 @compiled

@@ -12,10 +12,9 @@ from murmura.core.arrays import Ids, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.data.tables.column_reader import WHOLE, is_whole
 from murmura.data.tables.line_reader import lines
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import TextLayout, quoted
+from murmura.data.tables.text_layout import WHOLE, TextLayout, is_whole, quoted, whole_of
 
 LONGEST_TEXT = 1_000  # characters of a name or link; one endless text would widen the column of every item
 
@@ -121,7 +120,7 @@ def codes_of(items: Vocabulary, ids: pl.Series) -> Ints:
     """The code of each id that stands in a file as text, and -1 for an item that is not here."""
     if items.is_text:
         return items.find(ids.to_numpy())
-    numbers = ids.set(~ids.str.contains(WHOLE), None).cast(pl.Int64)
+    numbers = whole_of(ids)
     found = items.find(numbers.fill_null(0).to_numpy())
     return np.where(numbers.is_null().to_numpy(), -1, found).astype(np.int32)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,13 +14,13 @@ from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.data.tables.column_names import PARTS
-from murmura.data.tables.column_reader import is_whole, read_fast
+from murmura.data.tables.column_reader import read_fast
 from murmura.data.tables.line_reader import lines, read_careful
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import ColumnKind, ColumnSpec, TextLayout, quoted, quoted_names
+from murmura.data.tables.text_layout import ColumnKind, ColumnSpec, TextLayout, is_whole, quoted, quoted_names
 from murmura.data.tables.times import kind_of_times, tells_day_from_month
 
-DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+DECIMAL_COMMA = "^([+-]?[0-9]+),([0-9]+)$"
 SAMPLE = 1_000  # rows that a column's kind is found out from
 _DEFAULT_KINDS = {
     "user": ColumnKind.TEXT_ID,
@@ -125,9 +124,10 @@ def _header(text: TextFile, layout: TextLayout) -> list[str]:
 def _kind_of(text: TextFile, layout: TextLayout, part: str, place: int) -> ColumnKind:
     """What a column of values or times holds, by its first rows."""
 
-    def column(count: int | None) -> list[str]:
+    def column(count: int | None) -> pl.Series:
         rows = islice(lines(text, layout), count)
-        return [fields[place] for _, fields in rows if fields and place < len(fields)]
+        found = [fields[place] for _, fields in rows if fields and place < len(fields)]
+        return pl.Series(found, dtype=pl.String)
 
     fields = column(SAMPLE)
     if part == "value":
@@ -144,6 +144,6 @@ def _kind_of(text: TextFile, layout: TextLayout, part: str, place: int) -> Colum
     return kind
 
 
-def _kind_of_values(fields: Sequence[str]) -> ColumnKind:
-    commas = [one for one in fields if DECIMAL_COMMA.fullmatch(one)]
-    return ColumnKind.DECIMAL_COMMA if commas and not any("." in one for one in fields) else ColumnKind.VALUE
+def _kind_of_values(fields: pl.Series) -> ColumnKind:
+    commas, points = fields.str.contains(DECIMAL_COMMA), fields.str.contains(".", literal=True)
+    return ColumnKind.DECIMAL_COMMA if commas.any() and not points.any() else ColumnKind.VALUE

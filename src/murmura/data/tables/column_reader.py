@@ -1,19 +1,30 @@
-"""The usual case: a clean file, read and checked column by column with polars.
+"""Columns of text become values: what a field means, and why it means nothing. Clean files are cut here too.
 
-Whatever looks wrong here is only a suspicion: the answer is then None, and the careful pass decides.
+Whatever looks wrong when a whole file is cut is only a suspicion: the answer is then None, and it is cut line
+by line (`line_reader`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import LONGEST_ID, ColumnKind, ColumnSpec, TextLayout
-from murmura.data.tables.times import times_of
+from murmura.data.tables.text_layout import (
+    FURTHEST,
+    LONGEST_ID,
+    ColumnKind,
+    ColumnSpec,
+    TextLayout,
+    numbers_of,
+    says_a_number,
+    whole_of,
+)
+from murmura.data.tables.times import FORMS, UNITS, moments_of, times_of
 
-WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
-_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _STAND_IN = "\x1f"  # a separator of several characters becomes this one before polars sees it
 
 
@@ -38,13 +49,8 @@ def read_fast(
     raw = _raw(content, separator, width, int(layout.header), '"' if quoted else None)
     if raw is None or any(raw[name].null_count() for name in _needed(raw, columns)):
         return None
-    checked: list[pl.Series] = []
-    for column in columns:
-        series = _checked(raw[_field(column.place)], column.kind)
-        if series is None:
-            return None
-        checked.append(series.alias(column.part))
-    return pl.DataFrame(checked)
+    values = [values_of(raw[_field(one.place)], one.kind).alias(one.part) for one in columns]
+    return None if any(one.null_count() for one in values) else pl.DataFrame(values)
 
 
 def _well_quoted(content: bytes, separator: str) -> bool:
@@ -82,27 +88,37 @@ def _field(place: int) -> str:
     return f"field {place}"
 
 
-def _checked(series: pl.Series, kind: ColumnKind) -> pl.Series | None:
+def values_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
+    """What the fields of a column mean; a gap where one is not what the column must hold."""
     if kind is ColumnKind.LABEL:
         return series
     if kind is ColumnKind.TEXT_ID:
-        return series if series.str.len_chars().is_between(1, LONGEST_ID).all() else None
+        bad = ~series.str.len_chars().is_between(1, LONGEST_ID)
+        return series.set(bad, None) if bad.any() else series
     if kind is ColumnKind.NUMBER_ID:
-        return series.cast(pl.Int64, strict=False) if series.str.contains(WHOLE).all() else None
+        return whole_of(series)
     if kind is ColumnKind.VALUE:
-        return _numbers(series)
+        return numbers_of(series)
     if kind is ColumnKind.DECIMAL_COMMA:
-        return _numbers(series.str.replace(",", ".", literal=True))
+        return numbers_of(series.str.replace(",", ".", literal=True))
     return times_of(series, kind)
 
 
-def _numbers(series: pl.Series) -> pl.Series | None:
-    if not series.str.contains(_NUMBER).all():
-        return None
-    numbers = series.cast(pl.Float64, strict=False)
-    return numbers if not numbers.null_count() and numbers.is_finite().all() else None
+def reasons_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
+    """Why fields are not what their column must hold, of those that are not."""
+    checks = [(series == "", "empty")]
+    if kind is ColumnKind.TEXT_ID:
+        checks.append((series.is_not_null(), "too long"))
+    if kind in UNITS or kind in FORMS:
+        seconds = moments_of(series, kind)
+        checks += [(seconds < 0, "negative time"), (seconds >= FURTHEST, "time too large")]
+        checks.append((seconds.is_not_null(), "time too small"))
+    if kind not in FORMS and kind is not ColumnKind.NUMBER_ID:
+        plain = series.str.replace(",", ".", literal=True) if kind is ColumnKind.DECIMAL_COMMA else series
+        checks.append((says_a_number(plain), "not finite"))
+    return pl.select(first_reason([*checks, (series.is_not_null(), "unparseable")])).to_series()
 
 
-def is_whole(series: pl.Series) -> bool:
-    """Whether every id of a text column is a whole number in its one canonical form."""
-    return bool(series.str.contains(WHOLE).all())
+def first_reason(checks: Iterable[tuple[Any, str]]) -> pl.Expr:
+    """For each row the reason of the first check that finds something."""
+    return pl.coalesce(*(pl.when(there).then(pl.lit(reason)) for there, reason in checks))

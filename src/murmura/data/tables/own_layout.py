@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import polars as pl
+
 from murmura.core.errors import DataError
 from murmura.data.tables.checked_table import DECIMAL_COMMA
 from murmura.data.tables.column_names import by_order, is_usual, missing, named
@@ -18,7 +20,7 @@ from murmura.data.tables.dialect import (
     tidied,
 )
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import BadValueError, TextLayout, number, quoted, quoted_names
+from murmura.data.tables.text_layout import TextLayout, numbers_of, quoted, quoted_names
 from murmura.data.tables.times import EARLIEST, FORMS, kind_of_times
 
 MOST = 4  # columns without names whose order says enough: user, item, value, time
@@ -119,13 +121,13 @@ def _by_place(text: TextFile, dialect: Dialect, columns: Mapping[str, str]) -> d
 
 def _held(fields: Sequence[str]) -> str | None:
     """Whether these are times or values; None: they are neither."""
-    if kind_of_times(fields) in FORMS:
+    column = pl.Series(fields, dtype=pl.String)
+    if kind_of_times(column) in FORMS:
         return "time"
-    try:
-        numbers = [number(one.replace(",", ".", 1) if DECIMAL_COMMA.fullmatch(one) else one) for one in fields]
-    except BadValueError:
+    numbers = numbers_of(column.str.replace(DECIMAL_COMMA, "$1.$2"))
+    if numbers.null_count() or not len(numbers):
         return None
-    return "time" if min(numbers) >= EARLIEST else "value"
+    return "time" if (numbers >= EARLIEST).all() else "value"
 
 
 def _said(text: TextFile, dialect: Dialect, names: Mapping[str, str], told: Mapping[str, str]) -> str:

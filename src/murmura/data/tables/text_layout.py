@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from math import isfinite
+
+import polars as pl
 
 LONGEST_ID = 255  # characters; one endless id would widen the column of everybody's
 SHOWN, MANY = 40, 12  # how many characters of a field, and how many columns, an error repeats
 FURTHEST = 4_102_444_800  # seconds: the year 2100, from which on a time is a mistake
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 class ColumnKind(Enum):
@@ -60,10 +59,6 @@ class TextLayout:
     repeats: bool = False  # whether a user may meet an item in several rows
 
 
-class BadValueError(ValueError):
-    """A field does not hold what its column must; the text is the reason, fit for a count."""
-
-
 def quoted(text: str) -> str:
     """A field as an error repeats it: in quotes, on one line, not too long."""
     return repr(text if len(text) <= SHOWN else text[:SHOWN] + "…")
@@ -75,16 +70,22 @@ def quoted_names(names: list[str]) -> str:
     return (first + ", …" if len(names) > MANY else first) or "none"
 
 
-def is_whole(text: str) -> bool:
-    """Whether the text is a whole number exactly as Python would write it (no sign +, no leading zero)."""
-    return _WHOLE.fullmatch(text) is not None
+def whole_of(series: pl.Series) -> pl.Series:
+    """The whole numbers that a column of text says; a gap where one is not as Python would write it."""
+    return series.cast(pl.Int64, strict=False).set(~series.str.contains(WHOLE), None)
 
 
-def number(text: str) -> float:
-    """The finite number a field says."""
-    if _NUMBER.fullmatch(text):
-        value = float(text)
-        if isfinite(value):
-            return value
-        raise BadValueError("not finite")
-    raise BadValueError("not finite" if _NOT_FINITE.fullmatch(text) else "unparseable")
+def is_whole(series: pl.Series) -> bool:
+    """Whether every id of a text column is a whole number in its one canonical form."""
+    return bool(series.str.contains(WHOLE).all())
+
+
+def numbers_of(series: pl.Series) -> pl.Series:
+    """The finite numbers that a column of text says; a gap where a field is none."""
+    numbers = series.cast(pl.Float64, strict=False)
+    return numbers.set(~(series.str.contains(_NUMBER) & numbers.is_finite()), None)
+
+
+def says_a_number(series: pl.Series) -> pl.Series:
+    """Where a field says a number, finite or not."""
+    return series.str.contains(_NUMBER) | series.str.contains("^(?i)[+-]?(nan|inf|infinity)$")

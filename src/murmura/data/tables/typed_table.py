@@ -9,15 +9,15 @@ import polars as pl
 
 from murmura.core.errors import DataError
 from murmura.data.tables.checked_table import SAMPLE, CheckedTable
+from murmura.data.tables.column_reader import first_reason
 from murmura.data.tables.text_layout import (
     FURTHEST,
     LONGEST_ID,
-    BadValueError,
     ColumnKind,
     quoted,
     quoted_names,
 )
-from murmura.data.tables.times import in_seconds, kind_of_times, parse_time, times_of
+from murmura.data.tables.times import in_seconds, kind_of_times, times_of
 
 _MUST_BE = {"user": "whole numbers or text", "value": "numbers", "time": "seconds since 1970 or dates"}
 
@@ -81,21 +81,12 @@ def _times(column: pl.Series, kinds: dict[str, ColumnKind]) -> pl.Series | None:
         return column.dt.epoch("s").cast(pl.Int64)
     if kind != pl.String or not column.drop_nulls().len():
         return None
-    kinds["time"] = understood = kind_of_times(column.drop_nulls().head(SAMPLE).to_list())
-    fast = None if column.null_count() else times_of(column, understood)
-    return fast if fast is not None else pl.Series([_time(understood, one) for one in column], dtype=pl.Int64)
-
-
-def _time(kind: ColumnKind, text: str | None) -> int | None:
-    try:
-        return None if text is None else parse_time(kind, text)
-    except BadValueError:
-        return None
+    kinds["time"] = kind_of_times(column.drop_nulls().head(SAMPLE))
+    return times_of(column, kinds["time"])
 
 
 def _reason(frame: pl.DataFrame, repeats: bool) -> pl.Expr:
     """Why a row is bad, or null."""
-    chain: pl.Expr = pl.lit(None, pl.String)
     checks: list[tuple[pl.Expr, str]] = []
     for part, kind in frame.schema.items():
         column = pl.col(part)
@@ -111,6 +102,4 @@ def _reason(frame: pl.DataFrame, repeats: bool) -> pl.Expr:
             checks.append((column >= FURTHEST, "time too large"))
     if not repeats:
         checks.append((~pl.struct("user", "item").is_first_distinct(), "duplicate pair"))
-    for wrong, reason in reversed(checks):
-        chain = pl.when(wrong).then(pl.lit(reason)).otherwise(chain)
-    return chain
+    return first_reason(checks)

@@ -1,5 +1,8 @@
 """The arithmetic of FPL, compiled: gradients of one triple, and a client's passes over a frozen model.
 
+What is called for every triple takes arrays, never a tuple of them: each array of a tuple that is handed over
+is counted up and down again, and some twenty such counts take longer than the triple itself.
+
 The plain twin is `algorithms.fpl`; sums may be added in another order. Everything is generic in the precision
 of the model: float32 to run, float64 to compare with the twin.
 """
@@ -82,12 +85,12 @@ class Workspace(NamedTuple):
 
 
 @compiled
-def rates_at(model: FplModel, step: Any, round_: int) -> tuple[FplModel, Any]:
-    """The model with the client's learning rate of a round, and the server's."""
-    P, Q, b, (alpha, user, positive, negative, one, local, decay) = model
-    room = np.empty(2, P.dtype)  # a number in the precision of the model
+def rates_at(rates: FplRates, step: Any, round_: int, b: Values) -> tuple[FplRates, Any]:
+    """The rates with the client's learning rate of a round, and the server's, in the precision of b."""
+    alpha, user, positive, negative, one, local, decay = rates
+    room = np.empty(2, b.dtype)
     room[0], room[1] = alpha / (1.0 + decay * round_), step / (1.0 + decay * round_)
-    return FplModel(P, Q, b, FplRates(room[0], user, positive, negative, one, local, decay)), room[1]
+    return FplRates(room[0], user, positive, negative, one, local, decay), room[1]
 
 
 @compiled
@@ -181,14 +184,14 @@ def add_both(
 
 
 @compiled(inline=True)
-def open_row(item: Index, used: int, sums: Sums) -> int:
+def open_row(item: Index, used: int, slot: Ints, touched: Ints, values: Values) -> int:
     """Give an item an empty row of sums, unless it has one; the rows in use afterwards."""
-    if sums.slot[item] >= 0:
+    if slot[item] >= 0:
         return used
-    sums.slot[item] = used
-    sums.touched[used] = item
-    for f in range(sums.values.shape[1]):
-        sums.values[used, f] = 0
+    slot[item] = used
+    touched[used] = item
+    for f in range(values.shape[1]):
+        values[used, f] = 0
     return used + 1
 
 
@@ -211,15 +214,15 @@ def user_ascent(p: Values, moved: Values, weight: Any, n: int, work: Workspace, 
     """
     _, Q, b, rates = work.model
     row, negative, send, _ = work.draws
-    item, frozen, slot, values = work.people.item, work.rules.frozen, sums.slot, sums.values
+    item, frozen, (slot, touched, values, _, _, _) = work.people.item, work.rules.frozen, sums
     if frozen:
         moved[:] = p
     for t in range(n):
         i, j = item[row[t]], negative[t]
         g = pull(p, Q, i, j, b[i] - b[j], rates.one)
         if send[t]:
-            used = open_row(i, used, sums)
-        used = open_row(j, used, sums)
+            used = open_row(i, used, slot, touched, values)
+        used = open_row(j, used, slot, touched, values)
         if send[t] and not frozen:
             add_both(values, slot[i], slot[j], p, Q, i, j, g, rates, weight)
             continue
@@ -234,7 +237,7 @@ def user_ascent(p: Values, moved: Values, weight: Any, n: int, work: Workspace, 
 
 
 @compiled(inline=True)
-def disclose(u: Index, row: Index, tally: Disclosed) -> None:
+def disclose(u: Index, row: Index, sent: Bytes, disclosed: Longs) -> None:
     """Note a positive of client u that leaves."""
-    tally.disclosed[u] += 1 - tally.sent[row]
-    tally.sent[row] = 1
+    disclosed[u] += 1 - sent[row]
+    sent[row] = 1

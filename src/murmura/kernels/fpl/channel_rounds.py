@@ -44,7 +44,7 @@ def run_channel_round(
         )
         for t in range(n):
             if draws.send[t] and vector_slice.place[people.item[draws.row[t]]] >= 0:
-                disclose(u, draws.row[t], work.tally)
+                disclose(u, draws.row[t], work.tally.sent, work.tally.disclosed)
         for r in range(used):
             sums.slot[sums.touched[r]] = -1
 

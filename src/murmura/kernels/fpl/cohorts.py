@@ -48,8 +48,7 @@ def run_blocks(
 ) -> int:
     """The clients of blocks first to last: their rows of P, of `out` and of the tally; the rows they send."""
     p, moved = np.empty_like(work.model.P[0]), np.empty_like(work.model.P[0])
-    item, (row, negative, send, _) = work.people.item, work.draws
-    send[:] = 1
+    work.draws.send[:] = 1
     rows = 0
     for block in range(first, last):
         sums, used = block_of(out, block), 0
@@ -57,13 +56,7 @@ def run_blocks(
             u, weight, before = cohort[place], weight_at(weights, place), used
             n, used = visit_client(u, weight, round_, work, p, moved, before, sums)
             disclose_all(u, n, work)
-            for k in range(before, used):
-                sums.senders[k] = 0
-                sums.last[k] = -1
-            for t in range(n):
-                rows += count_row(u, sums.slot[negative[t]], sums)
-                if send[t]:
-                    rows += count_row(u, sums.slot[item[row[t]]], sums)
+            rows += count_rows(u, n, before, used, work, sums)
             if weights is not None and work.rules.counted:
                 count_contributor(u, n, weight, work, sums)
         out.used[block] = used
@@ -103,30 +96,47 @@ def drawn_triples(mean: Any, secret: Words, round_: Word) -> int:
 @compiled
 def disclose_all(u: Index, n: int, work: Workspace) -> None:
     """Note the positives of client u that leave."""
+    (row, _, send, _), (sent, disclosed, _) = work.draws, work.tally
     for t in range(n):
-        if work.draws.send[t]:
-            disclose(u, work.draws.row[t], work.tally)
+        if send[t]:
+            disclose(u, row[t], sent, disclosed)
 
 
-@compiled(inline=True)
-def count_row(u: Index, k: Index, sums: Sums) -> int:
-    """1 for a row client u has not been counted for."""
-    if sums.last[k] == u:
-        return 0
-    sums.last[k] = u
-    sums.senders[k] += 1
-    return 1
+@compiled
+def count_rows(u: Index, n: int, before: int, used: int, work: Workspace, sums: Sums) -> int:
+    """The different rows client u sends; those from `before` to `used` are new."""
+    item, (row, negative, send, _) = work.people.item, work.draws
+    slot, _, _, senders, last, _ = sums
+    rows = 0
+    for k in range(before, used):
+        senders[k] = 0
+        last[k] = -1
+    for t in range(n):
+        k = slot[negative[t]]
+        if last[k] != u:
+            last[k] = u
+            senders[k] += 1
+            rows += 1
+        if send[t]:
+            k = slot[item[row[t]]]
+            if last[k] != u:
+                last[k] = u
+                senders[k] += 1
+                rows += 1
+    return rows
 
 
 @compiled
 def count_contributor(u: Index, n: int, weight: Any, work: Workspace, sums: Sums) -> None:
     """Add the weight of client u, the last to be counted, to the last column of the rows it sent."""
+    (row, negative, _, _), (slot, _, values, _, last, _) = work.draws, sums
+    positive, column = work.people.item, sums.values.shape[1] - 1
     for t in range(n):
-        for item in (work.draws.negative[t], work.people.item[work.draws.row[t]]):
-            k = sums.slot[item]
-            if k >= 0 and sums.last[k] == u:
-                sums.last[k] = -1
-                sums.values[k, sums.values.shape[1] - 1] += weight
+        for item in (negative[t], positive[row[t]]):
+            k = slot[item]
+            if k >= 0 and last[k] == u:
+                last[k] = -1
+                values[k, column] += weight
 
 
 @compiled
@@ -177,7 +187,7 @@ def shared_items(people: FlatPopulation, u: Index, round_: Word, tally: Disclose
         if shares_row(people, u, row, round_):
             shared[n] = people.item[row]
             n += 1
-            disclose(u, row, tally)
+            disclose(u, row, tally.sent, tally.disclosed)
     return shared[:n]
 
 
@@ -195,12 +205,13 @@ def count_shared(people: FlatPopulation, answers: Bools, round_: Word, tally: Di
 @compiled
 def single_rounds(first: int, rounds: int, server: Words, step: Any, work: Workspace, sums: Sums) -> int:
     """Rounds first, first + 1, ... of one client each; changes P, Q, b and the tally, returns the rows sent."""
-    clients, rows = len(work.people.start) - 1, 0
-    p, moved = np.empty_like(work.model.P[0]), np.empty_like(work.model.P[0])
+    clients, rows, (P, Q, b, _) = len(work.people.start) - 1, 0, work.model
+    p, moved = np.empty_like(P[0]), np.empty_like(P[0])
     work.draws.send[:] = 1
     for t in range(first, first + rounds):
         u = np.int64(one_of(server, t, clients))
-        model, rate = rates_at(work.model, step, t)
+        rates, rate = rates_at(work.model.rates, step, t, b)
+        model = FplModel(P, Q, b, rates)
         at = Workspace(model, work.people, work.rules, work.draws, work.tally)
         n, used = visit_client(u, None, t, at, p, moved, 0, sums)
         disclose_all(u, n, work)
@@ -212,12 +223,12 @@ def single_rounds(first: int, rounds: int, server: Words, step: Any, work: Works
 @compiled
 def apply_rows(used: int, step: Any, model: FplModel, sums: Sums, item_rows: Longs) -> None:
     """The server's plain sum: the model climbs along the visit's rows, which are closed again."""
-    _, Q, b, _ = model
+    (_, Q, b, _), (slot, touched, values, _, _, _) = model, sums
     factors = Q.shape[1]
     for k in range(used):
-        item = sums.touched[k]
+        item = touched[k]
         for f in range(factors):
-            Q[item, f] += step * sums.values[k, f]
-        b[item] += step * sums.values[k, factors]
+            Q[item, f] += step * values[k, f]
+        b[item] += step * values[k, factors]
         item_rows[item] += 1
-        sums.slot[item] = -1
+        slot[item] = -1

@@ -27,7 +27,7 @@ from murmura.core.population import Population
 from murmura.core.settings import settings
 from murmura.engine.federation import Federation
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.shard_plan import RawSums
+from murmura.runtimes.ranges import RawSums
 from murmura.wire.wire import pack_arrays, unpack_arrays
 
 Arrangement = Literal["household", "members", "intermediate"]

@@ -18,19 +18,19 @@ from murmura.channel.ledger import LedgerLine
 from murmura.core.archive import prefixed, write_archive
 from murmura.core.arrays import Ints
 from murmura.core.codec import decode
-from murmura.core.contract import Algorithm, IndividualUpdates, Phase, Received, Total
+from murmura.core.contract import Phase
 from murmura.core.errors import FederationError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
-from murmura.core.update import Arrays, RunningSum, Update
+from murmura.core.update import Arrays
 from murmura.engine.checkpoint import load_checkpoint
-from murmura.engine.federation import Federation, server_step
+from murmura.engine.federation import Federation
 from murmura.engine.fit import run_rounds
 from murmura.engine.itinerary import Position
-from murmura.runtimes.flower.silo import FINISHED, SiloIntroduction
+from murmura.runtimes.flower.silo import SiloIntroduction
 from murmura.runtimes.flower.silo_messages import SiloReply, SiloRequest, name_of
-from murmura.runtimes.flower.silo_plan import SiloPlan
 from murmura.runtimes.flower.silo_terms import SiloTerms
+from murmura.runtimes.ranges import FINISHED, PartialSum, RangeRuntime, add
 from murmura.wire.wire import pack_arrays
 
 MODEL = "model.npz"
@@ -43,47 +43,40 @@ def model_digest(model: Arrays) -> str:
 
 
 @dataclass(eq=False)
-class SiloRuntime:
-    """A runtime whose clients are in silos, behind `ask`; it has the server's side of every exchange."""
+class SiloRuntime(RangeRuntime):
+    """A runtime whose clients are in silos, behind `send`."""
 
     terms: SiloTerms
     ranges: Mapping[int, range]  # node -> the numbers of its clients
-    ask: Ask
-
-    def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> None:
-        """The server trains nobody."""
-        return
-
-    def run(self, federation: Federation, rounds: range) -> None:
-        """Run these rounds."""
-        f = federation
-        everyone = clients = np.arange(f.plan.info.clients, dtype=np.int32)
-        at = f.plan.itinerary.at(rounds.start)
-        while at.done < rounds.stop:
-            clients = f.plan.itinerary.cohort(at, everyone, f.plan.server_secret, clients)
-            self._exchange(f, at, clients)
-            at = f.plan.itinerary.after_success(at)
-        f.rounds = rounds.stop
+    send: Ask
 
     def finish(self, f: Federation) -> None:
         """Hand the final model to every silo."""
-        self._requested(f, Position(done=f.rounds, round=f.rounds), FINISHED, np.zeros(0, np.int32))
+        self._replies(f, Position(done=f.rounds, round=f.rounds), FINISHED, np.zeros(0, np.int32))
 
-    def _exchange(self, f: Federation, at: Position, clients: Ints) -> None:
+    def ask(self, f: Federation, at: Position, called: Ints | None) -> PartialSum:
+        """What all silos sent that did not decline."""
         phase = f.plan.itinerary.phase(at)
-        replies = self._requested(f, at, phase.name, clients)
-        received = self._received(f, phase, at.round, replies)
-        f.tally.visits += sum(reply.people for reply in replies.values())
-        f.step(*server_step(f.plan.algorithm, phase.name, at.round, f.server, received))
+        everyone = np.arange(f.plan.info.clients, dtype=np.int32)
+        replies = self._replies(f, at, phase.name, everyone if called is None else called)
+        told = {node: reply for node, reply in replies.items() if not reply.declined}
+        if not told:
+            why = next(iter(replies.values())).declined
+            raise FederationError(
+                f"phase '{phase.name}' of round {at.round} needs a sum, but every silo declined: {why}."
+            )
+        sent = add(*(_sum_of(f, phase, self.ranges[node].start, reply) for node, reply in told.items()))
+        f.tally.visits += sent.count
+        return sent
 
-    def _requested(self, f: Federation, at: Position, phase: str, clients: Ints) -> dict[int, SiloReply]:
+    def _replies(self, f: Federation, at: Position, phase: str, clients: Ints) -> dict[int, SiloReply]:
         requests = {}
         for node, own in self.ranges.items():
-            cohort = clients[(clients >= own.start) & (clients < own.stop)] - own.start
+            cohort = (clients[(clients >= own.start) & (clients < own.stop)] - own.start).astype(np.int32)
             answers = {client - own.start: told for client, told in f.answers.items() if client in own}
-            request = SiloRequest(self.terms.name, at, phase, f.published, cohort.astype(np.int32), answers)
+            request = SiloRequest(at, phase, f.published, cohort, answers, federation=self.terms.name)
             requests[node] = request.encode()
-        replies = self.ask(requests)
+        replies = self.send(requests)
         f.tally.bytes_down += sum(map(len, requests.values()))
         f.tally.bytes_up += sum(map(len, replies.values()))
         read = {node: SiloReply.decode(replies[node]) for node in self.ranges if node in replies}
@@ -95,41 +88,14 @@ class SiloRuntime:
                 )
         return read
 
-    def _received(self, f: Federation, phase: Phase, round: int, replies: Mapping[int, SiloReply]) -> Received:
-        told = {node: reply for node, reply in replies.items() if not reply.declined}
-        if not told:
-            why = next(iter(replies.values())).declined
-            raise FederationError(
-                f"phase '{phase.name}' of round {round} needs a sum, but every silo declined: {why}."
-            )
-        chain = f.plan.chains.get(phase.name)
-        if chain is None:
-            return self._added(f, phase, told)
-        total = chain.server(
-            chain.ring.add_up(chain.ring.unpack(reply.vector) for reply in told.values()), round
-        )
-        if total.count != sum(reply.people for reply in told.values()):
-            raise FederationError(
-                f"the sums of all silos must count the people they say, but count {total.count}; one is not of "
-                "this round."
-            )
-        return total
 
-    def _added(self, f: Federation, phase: Phase, replies: Mapping[int, SiloReply]) -> Received:
-        """Each update as it is, or their sum in the order of the clients, as a simulation takes it."""
-        updates: dict[int, Update] = {}
-        for node, reply in replies.items():
-            first = self.ranges[node].start
-            f.refused |= {first + client: why for client, why in reply.refused.items()}
-            updates |= {first + client: decode(one, phase.sends) for client, one in reply.updates.items()}
-        updates = dict(sorted(updates.items()))
-        if phase.combine == "each":
-            return IndividualUpdates(updates)
-        total = RunningSum()
-        for update in updates.values():
-            total.add(update)
-        phase.sends.check_sum(total.update(), total.count)
-        return Total(total.update(), total.count)
+def _sum_of(f: Federation, phase: Phase, first: int, reply: SiloReply) -> PartialSum:
+    """A reply with the clients' numbers in the federation."""
+    chain = f.plan.chains.get(phase.name)
+    updates = {first + client: decode(one, phase.sends) for client, one in reply.updates.items()}
+    refused = {first + client: why for client, why in reply.refused.items()}
+    sums = None if chain is None else chain.ring.unpack(reply.vector).astype(np.int64)
+    return PartialSum(reply.people, sums, updates, refused)
 
 
 def ranges_of(terms: SiloTerms, introductions: Mapping[int, bytes]) -> dict[int, range]:
@@ -172,7 +138,7 @@ def serve_silos(
     The final model is in `model.npz` of the folder, and every silo has it.
     """
     with locked(folder):
-        f, lines = Federation.begin(SiloPlan.of(terms, seed=seed)), list[LedgerLine]()
+        f, lines = Federation.begin(terms.plan(seed=seed)), list[LedgerLine]()
         f.held = None  # who has which model is the silos' own affair
         f, lines = load_checkpoint(folder, f) or (f, lines)
         runtime = SiloRuntime(terms, ranges, ask)

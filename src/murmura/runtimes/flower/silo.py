@@ -7,16 +7,15 @@ at work. A request that was answered before gets the same reply, and nothing is 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Ints
 from murmura.core.codec import encode
-from murmura.core.contract import Phase, Received, RoundContext, ServerState, Total
+from murmura.core.contract import RoundContext, ServerState
 from murmura.core.errors import FederationError, RunError
 from murmura.core.locks import locked
 from murmura.core.population import member_places
@@ -26,12 +25,9 @@ from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
 from murmura.runtimes.flower.people import SiloPeople
 from murmura.runtimes.flower.silo_messages import SiloReply, SiloRequest, name_of
-from murmura.runtimes.flower.silo_plan import SiloPlan
 from murmura.runtimes.flower.silo_terms import SiloTerms
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.shard_plan import RawSums
-
-FINISHED = ""  # the phase of the last request: here is the final model, and nothing is asked
+from murmura.runtimes.ranges import FINISHED, answer, called_here, hear
 
 
 @dataclass(frozen=True)
@@ -75,9 +71,9 @@ class Silo:
             f = self.federation()
             if last is None:
                 f.server = ServerState(request.model)
-            f.step(ServerState(request.model), request.answers)
-            f.plan, f.rounds = f.plan.after(request.model), request.at.done
-            reply = self._asked(f, request, name).encode()
+            hear(f, request)
+            f.rounds = request.at.done
+            reply = replace(self._reply(f, request), request=name).encode()
             same = {key: one for key, one in kept.items() if last is not None and last.done == request.at.done}
             same |= {name: _bytes(reply), "at": _bytes(request.at.encode())}
             save_checkpoint(self.folder, f, [], same)
@@ -85,9 +81,8 @@ class Silo:
 
     def federation(self) -> Federation:
         """The silo's people with their states, as the last exchange left them, or as they begin."""
-        plan = SiloPlan.of(self.terms, self.held.population(self.terms))
-        through = tuple(phase for phase in plan.algorithm.phases(plan.info) if phase.name in plan.chains)
-        f = Federation.begin(plan, self.runtime.kernel_for(plan.algorithm, through))
+        plan = self.terms.plan(self.held.population(self.terms))
+        f = Federation.begin(plan, self.runtime.kernel_for(plan.algorithm, plan.through))
         found = load_checkpoint(self.folder, f)
         return f if found is None else found[0]
 
@@ -129,45 +124,36 @@ class Silo:
                 f"after it, but was asked for round {request.at.done}, step {request.at.step}, in another way; "
                 "start the server from its latest checkpoint, or all of it anew."
             )
+        assert request.cohort is not None
         if len(request.cohort) and not 0 <= request.cohort.min() <= request.cohort.max() < self.held.clients:
             raise FederationError(f"a silo of {self.held.clients} clients was asked for one it does not have.")
 
-    def _asked(self, f: Federation, request: SiloRequest, name: str) -> SiloReply:
+    def _reply(self, f: Federation, request: SiloRequest) -> SiloReply:
+        """What leaves: one sum through the channel; where there is none, the server adds each update itself."""
         if request.phase == FINISHED:
-            return SiloReply(name, 0)
+            return SiloReply()
         phase = f.plan.itinerary.phase(request.at)
         if phase.name != request.phase:
             raise FederationError(
                 f"this exchange must be of phase '{phase.name}', but the server asks for '{request.phase}'; "
                 "both sides need the same version of Murmura."
             )
-        clients = f.takes_part(phase, request.cohort)
-        if phase.name in f.plan.chains and len(clients) < f.plan.channel.minimum_cohort:
+        clients, chain, least = (
+            called_here(f, request),
+            f.plan.chains.get(phase.name),
+            f.plan.channel.minimum_cohort,
+        )
+        if chain is not None and len(clients) < least:
             f.remember_counted(phase, [])
-            few = f"a sum must be of at least {f.plan.channel.minimum_cohort} people, but is of {len(clients)}"
-            return SiloReply(name, 0, declined=few)
+            return SiloReply(declined=f"a sum must be of at least {least} people, but is of {len(clients)}")
+        if chain is None:
+            f.kernel = None
         if not len(clients):
-            return SiloReply(name, 0, declined="nobody here is called")
-        return self._sent(f, phase, request.at.round, clients, name)
-
-    def _sent(self, f: Federation, phase: Phase, round: int, clients: Ints, name: str) -> SiloReply:
-        """What leaves: one sum through the channel; where there is none, the server adds each update itself."""
-        chain = f.plan.chains.get(phase.name)
-        if chain is not None:
-            kept = RawSums(chain)
-            count = _counted(self.runtime.collect(f, phase, round, clients, kept))
-            assert kept.sums is not None
-            return SiloReply(name, count, chain.ring.pack(chain.ring.wrap(kept.sums)))
-        sent: dict[int, bytes] = {}
-        f.record, f.kernel = lambda one: sent.update({one.client: encode(one.update, phase.sends)}), None
-        received = self.runtime.collect(f, phase, round, clients, None)
-        refused = {client: why for client, why in f.refused.items() if client in clients}
-        taken = {client: update for client, update in sent.items() if client not in refused}
-        return SiloReply(name, _counted(received), updates=taken, refused=refused)
-
-
-def _counted(received: Received) -> int:
-    return received.count if isinstance(received, Total) else len(received.updates)
+            return SiloReply(declined="nobody here is called")
+        sent = answer(f, self.runtime, request, clients)
+        updates = {client: encode(update, phase.sends) for client, update in sent.updates.items()}
+        vector = b"" if chain is None or sent.sums is None else chain.ring.pack(chain.ring.wrap(sent.sums))
+        return SiloReply(people=sent.count, vector=vector, updates=updates, refused=sent.refused)
 
 
 def _bytes(content: bytes) -> NDArray[Any]:

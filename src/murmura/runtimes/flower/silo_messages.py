@@ -16,41 +16,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.archive import answers_of, flat_answers, group, prefixed
-from murmura.core.arrays import Ints
 from murmura.core.errors import FederationError
-from murmura.core.update import Arrays
 from murmura.engine.itinerary import Position
+from murmura.runtimes.ranges import Request
 from murmura.wire.wire import pack_arrays, unpack_arrays
 
 
 @dataclass(frozen=True, eq=False)
-class SiloRequest:
-    """One exchange, as the server asks a silo for it; `cohort` are those of its clients that are called."""
+class SiloRequest(Request):
+    """One exchange, as it is asked of a silo: the cohort is counted from its first client."""
 
-    federation: str  # the name of the terms
-    at: Position
-    phase: str
-    model: Arrays
-    cohort: Ints  # (called,) counted from the first client of the silo
-    answers: Mapping[int, Arrays] = field(default_factory=dict)  # what single clients are told
+    federation: str = ""  # the name of the terms
 
     def encode(self) -> bytes:
         """As it travels."""
         about = {"federation": self.federation, "at": json.loads(self.at.encode()), "phase": self.phase}
-        arrays = prefixed(model=self.model, answers=flat_answers(self.answers))
-        return pack_arrays({**arrays, "cohort": self.cohort, "about": _plain(about)})
+        arrays, cohort = prefixed(model=self.model, answers=flat_answers(self.answers)), self.cohort
+        assert cohort is not None
+        return pack_arrays({**arrays, "cohort": cohort, "about": _plain(about)})
 
     @staticmethod
     def decode(message: bytes) -> SiloRequest:
         """From what travelled."""
         arrays, about = _read(message, ("federation", "at", "phase"), ("cohort",))
         return SiloRequest(
-            str(about["federation"]),
             Position(**about["at"]),
             str(about["phase"]),
             group(arrays, "model"),
             arrays["cohort"].astype(np.int32),
             answers_of(group(arrays, "answers")),
+            federation=str(about["federation"]),
         )
 
 
@@ -58,8 +53,8 @@ class SiloRequest:
 class SiloReply:
     """What a silo answers: the packed sum of its people's vectors, or each update where there is no channel."""
 
-    request: str  # the SHA-256 of the request it answers
-    people: int  # whose updates are in it
+    request: str = ""  # the SHA-256 of the request it answers
+    people: int = 0  # whose updates are in it
     vector: bytes = b""
     updates: Mapping[int, bytes] = field(default_factory=dict)  # by client of the silo
     refused: Mapping[int, str] = field(default_factory=dict)  # whose update was left out, and why

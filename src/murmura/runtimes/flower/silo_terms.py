@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from murmura.core.contract import FederationInfo
 from murmura.core.errors import FederationError, RunError, SettingError
 from murmura.core.feature_codec import encode_features
 from murmura.core.files import whole_file
+from murmura.core.population import Population
 from murmura.core.settings import as_dict, private_settings
+from murmura.runtimes.ranges import EMPTY, RangePlan
 from murmura.wire.canonical import canonical
 from murmura.wire.description import FederationDescription
 
@@ -70,6 +72,19 @@ class SiloTerms:
     def name(self) -> str:
         """The SHA-256 of the terms: organisations with another one do not take part together."""
         return hashlib.sha256(self.encode()).hexdigest()
+
+    def plan(self, people: Population = EMPTY, seed: int = 0) -> RangePlan:
+        """What decides the rounds, for a silo with these people or for the server, which draws with a seed."""
+        columns = people.start, people.item, people.value, people.consent, people.secrets
+        held = hashlib.sha256(b"".join(column.tobytes() for column in columns)).hexdigest()
+        preset, identity = self.preset, {"federation": self.name, "people": held}
+        plan = RangePlan(
+            preset.algorithm(), self.info, preset.schedule(), preset.consent(), seed, preset.channel_settings()
+        )
+        plan = replace(plan, people=people, identity=identity)
+        plan.channel.check_cohort(plan.itinerary.cohort_size, plan.info.clients)
+        _ = plan.chains  # refuses what could overflow
+        return plan
 
     def encode(self) -> bytes:
         """The canonical bytes."""

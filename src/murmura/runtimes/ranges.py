@@ -1,0 +1,237 @@
+"""Ranges of clients that somebody else holds: what the server asks of one, and what it answers.
+
+A range is a shard of a simulation or the silo of an organisation. Whoever holds it has a `Federation` of its
+own clients, numbered from 0; the server has one without clients. An exchange is one request for every range,
+the sum of the replies, and the server's step. Sums of a channel are whole numbers, which any cut into ranges
+adds up to the bits of one process; floating-point ones are added by the server in the order of the clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from murmura.channel.chain import Chain
+from murmura.core.arrays import Ints, Longs
+from murmura.core.channel import ChannelSettings
+from murmura.core.consent import Consent
+from murmura.core.contract import (
+    Algorithm,
+    FederationInfo,
+    IndividualUpdates,
+    Phase,
+    Received,
+    ServerState,
+    Total,
+)
+from murmura.core.errors import FederationError
+from murmura.core.kernel import CompiledChannel, VectorSlice
+from murmura.core.population import Population
+from murmura.core.row_versions import RowVersions
+from murmura.core.schedule import Schedule
+from murmura.core.update import Arrays, RunningSum, Update
+from murmura.engine.federation import Federation, Runtime, server_step
+from murmura.engine.itinerary import Position
+from murmura.engine.model_downloads import ModelDownloads
+from murmura.engine.round_plan import RoundPlan
+from murmura.runtimes.inprocess import InProcess
+
+FINISHED = ""  # the phase of a request that asks for nothing: here is the model
+EMPTY = Population(
+    np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0), np.zeros((0, 2), np.uint32)
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RangePlan(RoundPlan):
+    """What the server and whoever holds a range know; `people` are the clients that are here."""
+
+    algorithm: Algorithm
+    info: FederationInfo
+    schedule: Schedule = field(default_factory=Schedule)
+    consent: Consent = field(default_factory=Consent)
+    seed: int = 0  # a silo draws nothing with it
+    channel: ChannelSettings = field(default_factory=ChannelSettings)
+    runtime: InProcess = field(default_factory=InProcess)  # how the clients of one range are visited
+    people: Population = EMPTY
+    identity: Mapping[str, Any] = field(default_factory=dict)  # what makes two trainings the same one
+
+    def after(self, model: Arrays) -> RangePlan:
+        """The same once this public model is known: perhaps it tells how often items occur."""
+        counts = self.algorithm.public_counts(model)
+        if counts is None or (self.info.counts is not None and np.array_equal(counts, self.info.counts)):
+            return self
+        return replace(self, info=replace(self.info, counts=counts))
+
+    def config(self) -> dict[str, Any]:
+        """What makes two trainings the same one, as plain values."""
+        return {**self.identity, "seed": self.seed}
+
+    def of(self, people: Population) -> RangePlan:
+        """The same with the clients of a range; what follows from the settings is not worked out again."""
+        _ = self.chains, self.server_secret
+        mine = replace(self, people=people)
+        known = ("itinerary", "chains", "noise", "server_secret")
+        vars(mine).update({name: vars(self)[name] for name in known if name in vars(self)})
+        return mine
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One exchange, as the server asks for it."""
+
+    at: Position
+    phase: str
+    model: Arrays
+    cohort: Ints | None  # who is called, ascending; None: everyone
+    answers: Mapping[int, Arrays] = field(default_factory=dict)  # what single clients are told
+    versions: RowVersions | None = None  # of the models so far, where the server counts what clients download
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSum:
+    """What the clients of some ranges sent in one exchange."""
+
+    count: int  # whose updates are in it
+    sums: Longs | None = None  # (words,) of a channel, not yet modulo anything
+    updates: Mapping[int, Update] = field(default_factory=dict)  # else by client, or the first of a block
+    refused: Mapping[int, str] = field(default_factory=dict)  # whose update was left out, and why
+
+
+def hear(f: Federation, request: Request) -> None:
+    """The range knows the model of a request, and what its clients are told."""
+    state = ServerState(request.model)
+    if request.versions is None:
+        f.step(state, request.answers)
+    else:
+        f.server, f.answers, f.plan = state, request.answers, f.plan.after(request.model)
+    if request.versions is not None and f.held is not None:
+        f.held = ModelDownloads(request.versions, f.held.fetched)
+
+
+def called_here(f: Federation, request: Request) -> Ints:
+    """Those of the range whom the exchange asks."""
+    here = np.arange(f.plan.people.clients, dtype=np.int32) if request.cohort is None else request.cohort
+    return f.takes_part(f.plan.itinerary.phase(request.at), here)
+
+
+def answer(f: Federation, runtime: InProcess, request: Request, clients: Ints) -> PartialSum:
+    """What these clients of the range send: a sum through the channel, or a sum of a block, or each update."""
+    phase, round = f.plan.itinerary.phase(request.at), request.at.round
+    chain = f.plan.chains.get(phase.name)
+    if not len(clients):
+        f.remember_counted(phase, ())
+        return PartialSum(0, None if chain is None else np.zeros(chain.words, np.int64))
+    if chain is not None:
+        kept = RawSums(chain)
+        runtime.collect(f, phase, round, clients, kept)
+        return PartialSum(len(clients), kept.sums)
+    if f.kernel is not None and f.kernel.covers(phase, channel=False):
+        received = runtime.collect(f, phase, round, clients, None)
+        assert isinstance(received, Total)
+        return PartialSum(received.count, updates={int(clients[0]): received.update})
+    sent: dict[int, Update] = {}
+    f.record = lambda one: sent.update({one.client: one.update})
+    runtime.collect(f, phase, round, clients, None)
+    refused = {client: why for client, why in f.refused.items() if client in clients}
+    taken = {client: update for client, update in sent.items() if client not in refused}
+    return PartialSum(len(taken), updates=taken, refused=refused)
+
+
+def add(*partials: PartialSum) -> PartialSum:
+    """The sum of sums; updates are put side by side."""
+    sums = [one.sums for one in partials if one.sums is not None]
+    updates = {client: update for one in partials for client, update in one.updates.items()}
+    refused = {client: why for one in partials for client, why in one.refused.items()}
+    return PartialSum(
+        sum(one.count for one in partials), np.sum(sums, axis=0) if sums else None, updates, refused
+    )
+
+
+class RangeRuntime(Runtime):
+    """The server's side of every exchange with ranges that somebody else holds."""
+
+    def ask(self, f: Federation, at: Position, called: Ints | None) -> PartialSum:
+        """What all ranges send in an exchange, of those called; None: everyone."""
+        raise NotImplementedError
+
+    def tell(self, f: Federation, at: Position, called: Ints | None) -> None:
+        """Let those called fetch the outcome of an exchange that no later round brings them."""
+
+    def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> None:
+        """The server trains nobody."""
+
+    def run(self, federation: Federation, rounds: range) -> None:
+        """Run these rounds."""
+        f, at = federation, federation.plan.itinerary.at(rounds.start)
+        called: Ints | None = None
+        while at.done < rounds.stop:
+            called = self._called(f, at, called if at.step else None)
+            self._exchange(f, at, called)
+            at = f.plan.itinerary.after_success(at)
+        f.rounds = rounds.stop
+
+    def _called(self, f: Federation, at: Position, before: Ints | None) -> Ints | None:
+        itinerary, clients = f.plan.itinerary, f.plan.info.clients
+        if itinerary.called(at) == clients and itinerary.phase(at).part == 1:
+            return before
+        everyone = np.arange(clients, dtype=np.int32)
+        return itinerary.cohort(at, everyone, f.plan.server_secret, everyone if before is None else before)
+
+    def _exchange(self, f: Federation, at: Position, called: Ints | None) -> None:
+        phase, sent = f.plan.itinerary.phase(at), self.ask(f, at, called)
+        f.refused |= sent.refused
+        received = _received(f, phase, at.round, sent)
+        f.step(*server_step(f.plan.algorithm, phase.name, at.round, f.server, received))
+        if phase.returns:
+            self.tell(f, at, called)
+
+
+def _received(f: Federation, phase: Phase, round: int, sent: PartialSum) -> Received:
+    chain, updates = f.plan.chains.get(phase.name), dict(sorted(sent.updates.items()))
+    if phase.combine == "each":
+        return IndividualUpdates(updates)
+    if chain is not None:
+        assert sent.sums is not None
+        total = chain.sum_up(sent.sums, round)
+    else:
+        added = RunningSum()
+        for update in updates.values():
+            added.add(update)
+        total = Total(added.update(), sent.count)
+        phase.sends.check_sum(total.update, total.count)
+    if total.count != sent.count:
+        raise FederationError(
+            f"the sums of all ranges must count the people they say, but count {total.count}; one is not of "
+            "this round."
+        )
+    return total
+
+
+@dataclass(eq=False)
+class RawSums(CompiledChannel):
+    """The channel of one exchange as a range has it: sums are kept as they are, for the server half."""
+
+    chain: Chain
+    sums: Longs | None = None
+
+    @property
+    def words(self) -> int:
+        """The length of a vector."""
+        return self.chain.words
+
+    def block(self, round: int) -> Ints:
+        """The items whose rows travel."""
+        return self.chain.block(round)
+
+    def vector_slice(self, table: str, round: int) -> VectorSlice:
+        """Where and how a table travels."""
+        return self.chain.vector_slice(table, round)
+
+    def sum_up(self, sums: Longs, round: int) -> Total:
+        """Keep the sums; the server adds those of all ranges before its half."""
+        self.sums = sums
+        return Total(Update(), int(sums[0]))
