@@ -21,7 +21,7 @@ COMMANDS: Registry[Command] = Registry(
         "blend": "murmura.studies.blend.command:blend",
         "sweep": "murmura.studies.sweep.command:sweep",
         "recommend": "murmura.studies.recommend.command:recommend",
-        "report": "murmura.report.command:report",
+        "report": "murmura.cli.report:report",
         "export": "murmura.studies.export.command:export",
         "check-leaks": "murmura.studies.leaks.command:check_leaks",
         "privacy": "murmura.studies.privacy_plan.command:privacy_app",

@@ -15,7 +15,7 @@ from murmura.cli.clusters import cluster_at, refuse_classifiers
 from murmura.cli.comparison_table import show
 from murmura.cli.config_file import read_with_flags
 from murmura.cli.console import progress, say, size, tell
-from murmura.report.command import tell_tracker
+from murmura.cli.report import tell_tracker
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset

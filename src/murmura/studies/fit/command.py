@@ -11,7 +11,7 @@ from murmura.cli import options
 from murmura.cli.clusters import cluster_at
 from murmura.cli.config_file import read_with_flags
 from murmura.cli.console import progress, say
-from murmura.report.command import tell_tracker
+from murmura.cli.report import tell_tracker
 
 if TYPE_CHECKING:
     from murmura.studies.configuration import FitConfig

@@ -10,8 +10,8 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import progress, say, table
+from murmura.cli.report import tell_tracker
 from murmura.core.errors import SettingError
-from murmura.report.command import tell_tracker
 
 if TYPE_CHECKING:
     from murmura.studies.runs.trials import Trial

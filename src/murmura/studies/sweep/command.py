@@ -12,8 +12,8 @@ from murmura.cli import options
 from murmura.cli.clusters import refuse_classifiers
 from murmura.cli.comparison_table import show_table, write_report
 from murmura.cli.console import say
+from murmura.cli.report import tell_tracker
 from murmura.core.errors import SettingError
-from murmura.report.command import tell_tracker
 from murmura.studies.compare.command import collect, load_data
 
 if TYPE_CHECKING:
