@@ -13,7 +13,7 @@ PLAYED := tests/core tests/kernels tests/algorithms tests/baselines tests/aggreg
           tests/front/test_notebooks.py tests/studies/test_fidelity.py
 
 .PHONY: demo demo-web federation web quick test test-all test-processors test-neural test-web bench-web pictures test-cluster test-flower test-faults \
-        test-properties check lint types imports bench bench-core docs site clean
+        test-properties check lint types bench bench-core docs site clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -84,7 +84,7 @@ test-faults: $(VENV)/.test
 test-properties: $(VENV)/.test
 	HYPOTHESIS_PROFILE=new $(PYTEST) $(APART) -m hypothesis
 
-check: lint types imports
+check: lint types
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -92,9 +92,6 @@ lint: $(VENV)/.test
 
 types: $(VENV)/.test
 	$(BIN)/mypy
-
-imports: $(VENV)/.test
-	$(BIN)/lint-imports
 
 # What must not become slower, each beside its rival: exit 1 where a goal is missed. Under three minutes on two idle cores.
 bench-core: $(VENV)/.bench-core

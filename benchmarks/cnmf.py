@@ -11,7 +11,7 @@ from benchmarks.world import with_stars
 from murmura.core.arrays import Floats
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, server_secret
-from murmura.kernels.factorisation.cnmf import (
+from murmura.kernels.factorisation.cnmf_steps import (
     CnmfSettings,
     Factors,
     factorise,

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
+from murmura.algorithms.cooccurrence.item_model import PairModel, pair_weights, rarest_rows, telling
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.interactions import Interactions
 from murmura.data.sources.registry import load
-from murmura.kernels.cooccurrence.model import PairModel, pair_weights, rarest_rows, telling
 
 LEAST = 5  # the default
 KNOWN = ("ml-1m", "ml-100k", "yahoo-movies")

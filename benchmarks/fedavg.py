@@ -163,7 +163,7 @@ def side_by_side(layout: ClassifierLayout, model: Tables, inputs: NDArray[Any], 
     from torch.func import grad, vmap
 
     from murmura.neural.classifier import loss
-    from murmura.neural.training import one_thread
+    from murmura.neural.training_loop import one_thread
 
     with one_thread():
         n, params = len(inputs), {}

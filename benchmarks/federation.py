@@ -25,14 +25,14 @@ from pathlib import Path
 from benchmarks.sides import Benchmark, Skipped, Work
 from murmura.core.consent import Permission
 from murmura.data.sources.synthetic import synth
-from murmura.runtimes.http.admitter import FILE, Admitter
-from murmura.runtimes.http.database import ServerDatabase
-from murmura.runtimes.http.device.joining import ManifestEvents, about
-from murmura.runtimes.http.device.simulated import RoundReport, SimulatedDevices, register_devices, run_devices
-from murmura.runtimes.http.device.trust import agreed_terms
-from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.refusals import UnreachableError
+from murmura.device.joining import ManifestEvents, about
+from murmura.device.simulated import RoundReport, SimulatedDevices, register_devices, run_devices
+from murmura.device.trust import agreed_terms
+from murmura.server.admitter import FILE, Admitter
+from murmura.server.database import ServerDatabase
+from murmura.wire.admission import OwnAdmission
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.refusals import UnreachableError
 
 MURMURA = [sys.executable, "-c", "from murmura.cli.app import main; main()"]
 HERE = Path(__file__).parent.parent

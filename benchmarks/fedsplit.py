@@ -15,8 +15,8 @@ from murmura.core.catalogue import Dataset
 from murmura.core.split import Split
 from murmura.engine.experiment import score_ratings
 from murmura.engine.protocol import protocol, whole_split
-from murmura.studies.groups.group_results import GroupTable, read_groups
-from murmura.studies.groups.tuned_groups import Tuning, TuningRequest, tuned_table
+from murmura.lab.groups.group_results import GroupTable, read_groups
+from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.studies.methods import defaults, method
 
 WORKERS = 2

@@ -30,7 +30,7 @@ from murmura.core.split import Split
 from murmura.core.update import SparseRows, Update
 from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.visit import visit
-from murmura.kernels.cooccurrence.packing import add_pairs
+from murmura.kernels.packing import add_pairs
 from murmura.studies.methods import defaults, method
 
 ITEMS, PEOPLE, EACH = 10_000, 10_000, 100  # of the made-up solve

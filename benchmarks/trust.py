@@ -25,16 +25,16 @@ import numpy as np
 from benchmarks.sides import Benchmark, Work
 from murmura.algorithms import algorithm
 from murmura.data.sources.synthetic import synth
+from murmura.device import device
+from murmura.device.outgoing import OutgoingMessage
+from murmura.device.trust import verified
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.aggregator.aggregator import Aggregator
-from murmura.runtimes.http.device import device
-from murmura.runtimes.http.device.outgoing import OutgoingMessage
-from murmura.runtimes.http.device.trust import verified
-from murmura.runtimes.http.protocol.keys import check_signature
-from murmura.runtimes.http.protocol.wire import SHARE_HEADER
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.loopback import Loopback
+from murmura.server.aggregator.aggregator import Aggregator
+from murmura.server.loopback import Loopback
+from murmura.wire.keys import check_signature
+from murmura.wire.wire import SHARE_HEADER
 
 DEVICES, ITEMS, FACTORS, ROUNDS = 200, 3706, 20, 5
 UPLOAD_BYTES = 311_000  # at least: a vector of the size of ml-1m, a seed, two passes

@@ -13,9 +13,9 @@ from murmura.cli.app import app
 def commands() -> list[str]:
     """Every command that does something, by its words."""
     root = typer.main.get_command(app)
-    found = []
-    for name, command in sorted(root.commands.items()):  # type: ignore[attr-defined]
-        inner = getattr(command, "commands", None)
+    context, found = typer.Context(root), []
+    for name in sorted(root.list_commands(context)):  # type: ignore[attr-defined]
+        inner = getattr(root.get_command(context, name), "commands", None)  # type: ignore[attr-defined]
         found += [f"{name} {one}" for one in sorted(inner)] if inner else [name]
     return found
 

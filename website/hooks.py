@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # mkdocs runs this file by its path
 
-from murmura.report.papers.kept_page import kept_page
-from murmura.studies.papers.experiments import experiment
-from murmura.studies.papers.kept import TABLES
+from murmura.lab.papers.experiments import experiment
+from murmura.lab.papers.kept import TABLES
+from murmura.lab.papers.kept_page import kept_page
 from website.help_pages import help_pages
 from website.notebook import as_markdown
 

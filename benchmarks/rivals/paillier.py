@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from murmura.channel.ring import Ring
-from murmura.channel.secure_aggregation.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
+from murmura.channel.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
 from murmura.core.rng import Words
 
 KEY_BITS = 2048

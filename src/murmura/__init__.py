@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from murmura.engine.protocol import protocol as protocol
     from murmura.evaluation import Evaluation as Evaluation
     from murmura.report.result_plot import plot as plot
-    from murmura.runs.trials import Trial as Trial
-    from murmura.runs.trials import best as best
     from murmura.runtimes.simulation import simulate as simulate
-    from murmura.studies.compare import Comparison as Comparison
-    from murmura.studies.compare import EntryMeans as EntryMeans
-    from murmura.studies.compare import compare as compare
-    from murmura.studies.compare import plan as plan
+    from murmura.studies.compare.run import Comparison as Comparison
+    from murmura.studies.compare.run import EntryMeans as EntryMeans
+    from murmura.studies.compare.run import compare as compare
+    from murmura.studies.compare.run import plan as plan
+    from murmura.studies.fit.run import evaluate as evaluate
     from murmura.studies.methods import fit as fit
     from murmura.studies.result_table import table as table
+    from murmura.studies.runs.trials import Trial as Trial
+    from murmura.studies.runs.trials import best as best
     from murmura.studies.search.grid import grid as grid
     from murmura.studies.search.grid import search as search
-    from murmura.studies.single_run import evaluate as evaluate
 
 # The module of each name above. A test holds both lists to each other.
 _HOMES = {
@@ -84,18 +84,18 @@ _HOMES = {
     "protocol": "murmura.engine.protocol",
     "Evaluation": "murmura.evaluation",
     "plot": "murmura.report.result_plot",
-    "Trial": "murmura.runs.trials",
-    "best": "murmura.runs.trials",
+    "Trial": "murmura.studies.runs.trials",
+    "best": "murmura.studies.runs.trials",
     "simulate": "murmura.runtimes.simulation",
-    "Comparison": "murmura.studies.compare",
-    "EntryMeans": "murmura.studies.compare",
-    "compare": "murmura.studies.compare",
-    "plan": "murmura.studies.compare",
+    "Comparison": "murmura.studies.compare.run",
+    "EntryMeans": "murmura.studies.compare.run",
+    "compare": "murmura.studies.compare.run",
+    "plan": "murmura.studies.compare.run",
     "fit": "murmura.studies.methods",
     "table": "murmura.studies.result_table",
     "grid": "murmura.studies.search.grid",
     "search": "murmura.studies.search.grid",
-    "evaluate": "murmura.studies.single_run",
+    "evaluate": "murmura.studies.fit.run",
 }
 # What was renamed: the new name, and the version that no longer knows the old one (docs/stability.md).
 _RENAMED = {"comparison": ("plan", "0.3")}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from murmura.aggregation.ordering import KEPT, OrderTrials, orders
+from murmura.aggregation.priority import KEPT, OrderTrials, orders
 from murmura.aggregation.weighted import weighted
 from murmura.aggregation.weighting import Weighting
 from murmura.core.channel import ChannelSettings

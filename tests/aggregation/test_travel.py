@@ -12,9 +12,9 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.contract import History, IndividualUpdates, RoundContext
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
-from murmura.runtimes.http.protocol.terms import FederationTerms
-from murmura.runtimes.http.protocol.wire import IndividualReport
-from murmura.runtimes.loopback import Loopback
+from murmura.server.loopback import Loopback
+from murmura.wire.terms import FederationTerms
+from murmura.wire.wire import IndividualReport
 from tests.aggregation.worlds import gap, method, trained
 from tests.http.network import SEEDED, World, people
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmura.algorithms.cooccurrence.central import PooledEase, PooledItemKnn, PooledOrder
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
+from murmura.algorithms.cooccurrence.item_model import sole_owners
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
+from murmura.algorithms.cooccurrence.scoring import recency
 from murmura.baselines.base import RankingModel
 from murmura.baselines.ease import Ease
 from murmura.baselines.neighbours import ItemKnn
-from murmura.baselines.pooled import PooledEase, PooledItemKnn, PooledOrder
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
@@ -26,9 +28,7 @@ from murmura.core.update import SparseRows, Update
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.cooccurrence.model import sole_owners
-from murmura.kernels.cooccurrence.scoring import recency
-from murmura.kernels.cooccurrence.weights import NearestItems, add_feature_cosines
+from murmura.kernels.item_weights import NearestItems, add_feature_cosines
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmura.algorithms.cooccurrence.central import PooledEase, PooledItemKnn
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
-from murmura.baselines.pooled import PooledEase, PooledItemKnn
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import DataError, FederationError
 from murmura.core.features import ItemFeatures

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmura.algorithms.cooccurrence.central import PooledItemKnn
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
-from murmura.baselines.pooled import PooledItemKnn
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import History
@@ -14,7 +14,7 @@ from murmura.core.interactions import Interactions
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.cooccurrence.weights import NearestItems
+from murmura.kernels.item_weights import NearestItems
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

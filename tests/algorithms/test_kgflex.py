@@ -13,6 +13,7 @@ from murmura.algorithms.kgflex.content_vectors import leading_directions
 from murmura.algorithms.kgflex.gain import MEASURES, draw_negatives, gain, select
 from murmura.algorithms.kgflex.hybrid import KGFlexHybrid
 from murmura.algorithms.kgflex.kgflex import KGFlex
+from murmura.algorithms.kgflex.loop_arrays import entropy_table
 from murmura.algorithms.kgflex.paper import KGFlexPaper
 from murmura.core.consent import Consent, DisclosureMode
 from murmura.core.contract import FederationInfo, History, RoundContext
@@ -24,7 +25,6 @@ from murmura.core.update import SentUpdate, SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan, federation_info
 from murmura.engine.visit import check_consent
-from murmura.kernels.kgflex_layout import entropy_table
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

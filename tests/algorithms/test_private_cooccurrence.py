@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
-from murmura.core.channel import ChannelSettings
-from murmura.core.contract import FederationInfo, History, RoundContext
-from murmura.core.errors import SettingError
-from murmura.core.interactions import Interactions
-from murmura.core.rng import Rng, client_secrets
-from murmura.engine.federated_model import FederatedModel
-from murmura.engine.fit import fit
-from murmura.engine.plan import Plan
-from murmura.kernels.cooccurrence.low_rank import (
+from murmura.algorithms.cooccurrence.low_rank import (
     cut_entries,
     item_factors,
     low_rank_scores,
@@ -25,6 +16,15 @@ from murmura.kernels.cooccurrence.low_rank import (
     symmetric,
     triangle,
 )
+from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
+from murmura.core.channel import ChannelSettings
+from murmura.core.contract import FederationInfo, History, RoundContext
+from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.rng import Rng, client_secrets
+from murmura.engine.federated_model import FederatedModel
+from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import simulated
 from murmura.testing.data import checkerboard, crowd

@@ -7,7 +7,7 @@ import pytest
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
-from murmura.algorithms.cooccurrence.releases import Release, ReleaseDifference
+from murmura.algorithms.cooccurrence.release_differences import Release, ReleaseDifference
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
@@ -20,7 +20,7 @@ from murmura.engine import unlearning
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
 from murmura.engine.unlearning import unlearned
-from murmura.kernels.cooccurrence.packing import PackedPairs
+from murmura.kernels.packing import PackedPairs
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from murmura.audit.poisoning.attack import PoisoningAttack
-from murmura.audit.registry import ATTACKS, attack, attacks_on
 from murmura.cli.app import app
 from murmura.core.errors import MurmuraError, RunError, SettingError
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
+from murmura.lab.audits.audit import audit_folder, audit_run, read_audits
+from murmura.lab.audits.poisoning.poisoning import PoisoningAttack
+from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
 from murmura.report import build
 from murmura.runtimes.simulation import simulated
-from murmura.studies.audits.audit import audit_folder, audit_run, read_audits
 
 pytestmark = pytest.mark.slow
 

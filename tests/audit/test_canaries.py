@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.audit.sums.canaries import CanaryScores, guess_coins, least_epsilon, surprise
 from murmura.channel.accountant import epsilon_of, mu_of
 from murmura.channel.chain import Chain
 from murmura.channel.noise import discrete_gaussian
 from murmura.core.arrays import Longs
 from murmura.core.errors import DataError, SettingError
 from murmura.data.sources.synthetic import synth
+from murmura.lab.audits.canary_training import canary_scores
+from murmura.lab.audits.sums.canaries import CanaryScores, guess_coins, least_epsilon, surprise
 from murmura.runtimes.simulation import simulated
-from murmura.studies.audits.canaries import canary_scores
 
 DATA = synth(users=200, items=120, interactions=4000, seed=2).interactions
 EPSILON, DELTA = 4.0, 1e-6

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from murmura.audit.attack import AdversaryKnowledge
-from murmura.audit.fcf import TOLERANCE, beyond_absence
 from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.settings import as_dict
 from murmura.core.update import SentUpdate, SparseRows, Update
 from murmura.data.sources.synthetic import synth
+from murmura.lab.audits.attack import AdversaryKnowledge
+from murmura.lab.audits.audit import audit
+from murmura.lab.audits.fcf_updates import TOLERANCE, beyond_absence
 from murmura.runtimes.simulation import simulated
-from murmura.studies.audits.audit import audit
 
 OWN = np.array([3, 9, 20, 31, 44], np.int32)
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from murmura.audit.fedsplit.items import FedSplitItems, FedSplitMembers
-from murmura.audit.judge import judge
-from murmura.audit.reference_attacks import PopularityReference
 from murmura.core.rng import Rng, server_secret
 from murmura.evaluation.intervals import Interval, bootstrap_interval
+from murmura.lab.audits.fedsplit.items import FedSplitItems, FedSplitMembers
+from murmura.lab.audits.judge import judge
+from murmura.lab.audits.reference_attacks import PopularityReference
 from tests.audit.worlds import World, world
 
 STREAM = Rng(server_secret(0)).stream(1024)

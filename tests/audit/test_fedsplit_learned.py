@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from murmura.audit.attack import claims_of
-from murmura.audit.fedsplit.learned_items import FedSplitLearned, logistic
 from murmura.core.rng import Rng, server_secret
 from murmura.data.sources.synthetic import synth
+from murmura.lab.audits.attack import claims_of
+from murmura.lab.audits.audit import Audit, audit
+from murmura.lab.audits.fedsplit.learned_items import FedSplitLearned, logistic
 from murmura.runtimes.simulation import simulated
-from murmura.studies.audits.audit import Audit, audit
 from tests.audit.worlds import world
 
 SMALL = {"factors": 3, "patterns": 5, "epochs": 60, "joint_epochs": 30, "smallest": 3, "largest": 6}

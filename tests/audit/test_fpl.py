@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates
-from murmura.audit.fpl import FplResiduals, matches, negatives
 from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.settings import as_dict
 from murmura.core.update import SentUpdate
 from murmura.data.sources.synthetic import synth
-from murmura.report.sections.audits import findings_table
+from murmura.lab.audits.attack import AdversaryKnowledge, ObservedUpdates
+from murmura.lab.audits.audit import Audit, audit
+from murmura.lab.audits.fpl_updates import FplResiduals, matches, negatives
+from murmura.lab.audits.section import findings_table
 from murmura.runtimes.simulation import simulated
-from murmura.studies.audits.audit import Audit, audit
 
 FACTORS = 6
 

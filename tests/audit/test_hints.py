@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from murmura.audit.attack import (
+from murmura.core.arrays import Floats
+from murmura.core.contract import History
+from murmura.core.rng import Rng, server_secret
+from murmura.lab.audits.attack import (
     AdversaryKnowledge,
     ObservedUpdates,
     RatingAttack,
     RatingQuestion,
 )
-from murmura.audit.fedsplit.group_ratings import FedSplitRatings, HintsAlone
-from murmura.audit.known_ratings import KINDS, GuessScores, guess, scores
-from murmura.core.arrays import Floats
-from murmura.core.contract import History
-from murmura.core.rng import Rng, server_secret
+from murmura.lab.audits.fedsplit.group_ratings import FedSplitRatings, HintsAlone
+from murmura.lab.audits.known_ratings import KINDS, GuessScores, guess, scores
 from tests.audit.worlds import World, world
 
 SHARES = (0.0, 0.3, 0.7, 1.0)

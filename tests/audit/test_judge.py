@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.audit.attack import AdversaryKnowledge, ItemClaims, ObservedUpdates
-from murmura.audit.judge import MEASURES, auc, judge, matched_auc, tpr
-from murmura.audit.reference_attacks import ChanceReference, PopularityReference
 from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.errors import DataError
 from murmura.core.rng import Rng, server_secret
 from murmura.evaluation.intervals import bootstrap_intervals
+from murmura.lab.audits.attack import AdversaryKnowledge, ItemClaims, ObservedUpdates
+from murmura.lab.audits.judge import MEASURES, auc, judge, matched_auc, tpr
+from murmura.lab.audits.reference_attacks import ChanceReference, PopularityReference
 from tests.audit.worlds import population
 
 CASES = st.integers(2, 30).flatmap(

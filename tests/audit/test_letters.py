@@ -6,24 +6,24 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from murmura.audit.attack import (
+from murmura.core.arrays import Floats
+from murmura.core.contract import History
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.update import SparseRows, Update
+from murmura.lab.audits.attack import (
     AdversaryKnowledge,
     ObservedUpdates,
     RatingAttack,
     RatingQuestion,
 )
-from murmura.audit.fedsplit.group_ratings import FedSplitRatings
-from murmura.audit.fedsplit.group_updates import balanced, known_values
-from murmura.audit.fedsplit.items import FedSplitMembers
-from murmura.audit.fedsplit.svd_ratings import FedSplitSvdRatings
-from murmura.audit.judge import AttackScores
-from murmura.audit.known_ratings import GuessScores
-from murmura.core.arrays import Floats
-from murmura.core.contract import History
-from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.update import SparseRows, Update
+from murmura.lab.audits.attacked_training import AttackedTraining
+from murmura.lab.audits.fedsplit.group_ratings import FedSplitRatings
+from murmura.lab.audits.fedsplit.group_updates import balanced, known_values
+from murmura.lab.audits.fedsplit.items import FedSplitMembers
+from murmura.lab.audits.fedsplit.svd_ratings import FedSplitSvdRatings
+from murmura.lab.audits.judge import AttackScores
+from murmura.lab.audits.known_ratings import GuessScores
 from murmura.runtimes.simulation import FederatedMethod
-from murmura.studies.audits.attacked_training import AttackedTraining
 from murmura.studies.methods import method
 from tests.audit.worlds import world
 

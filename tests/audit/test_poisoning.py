@@ -7,9 +7,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from murmura.audit.poisoning.attack import Conspiracy, LiarsView, PoisoningAttack
-from murmura.audit.poisoning.promotion import ForgedPromotion, Promotion
-from murmura.audit.registry import ATTACKS, attack, attacks_on
 from murmura.cli.app import app
 from murmura.core.arrays import Bools, Ints
 from murmura.core.contract import Phase, RoundContext
@@ -18,11 +15,14 @@ from murmura.core.interactions import Interactions
 from murmura.core.lies import Lie
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
+from murmura.lab.audits.audit import audit_run, read_audits
+from murmura.lab.audits.poisoning.poisoning import Conspiracy, LiarsView, PoisoningAttack
+from murmura.lab.audits.poisoning.promotion import ForgedPromotion, Promotion
+from murmura.lab.audits.poisonings import _places
+from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod, simulated
-from murmura.studies.audits.audit import audit_run, read_audits
-from murmura.studies.audits.poisonings import _places
 from murmura.testing import crowd
 
 THROUGH = {"channel": "secure-sum", "minimum_cohort": 5}

@@ -7,13 +7,6 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.preset import neutral
-from murmura.audit.attack import AdversaryKnowledge, ItemClaims, ObservedUpdates
-from murmura.audit.judge import judge, judge_traces
-from murmura.audit.registry import attack, attacks_on
-from murmura.audit.sums.attack import SumItemAttack, SumKnowledge, TracingAttack
-from murmura.audit.sums.observed import ObservedSums, sums_in_rounds
-from murmura.audit.sums.row_space import RowSpace
-from murmura.audit.sums.whitened import WhitenedSums
 from murmura.core.contract import (
     Algorithm,
     ClientState,
@@ -37,10 +30,17 @@ from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
 from murmura.data.sources.synthetic import synth
 from murmura.engine.federated_model import FederatedModel
+from murmura.lab.audits.attack import AdversaryKnowledge, ItemClaims, ObservedUpdates
+from murmura.lab.audits.attacked_training import AttackedTraining, left_over
+from murmura.lab.audits.audit import audit, chosen_attacks
+from murmura.lab.audits.judge import judge, judge_traces
+from murmura.lab.audits.registry import attack, attacks_on
+from murmura.lab.audits.sums.observed import ObservedSums, sums_in_rounds
+from murmura.lab.audits.sums.row_space import RowSpace
+from murmura.lab.audits.sums.sum_attack import SumItemAttack, SumKnowledge, TracingAttack
+from murmura.lab.audits.sums.whitened import WhitenedSums
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod, simulated
-from murmura.studies.audits.attacked_training import AttackedTraining, left_over
-from murmura.studies.audits.audit import audit, chosen_attacks
 
 
 @settings

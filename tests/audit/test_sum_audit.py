@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from murmura.audit.registry import ATTACKS
 from murmura.cli.app import app
-from murmura.engine.run import Run
-from murmura.studies.audits.audit import read_audits
+from murmura.engine.run_folder import Run
+from murmura.lab.audits.audit import read_audits
+from murmura.lab.audits.registry import ATTACKS
 
 pytestmark = pytest.mark.slow
 

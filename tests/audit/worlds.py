@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates
 from murmura.core.arrays import Longs
 from murmura.core.contract import FederationInfo
 from murmura.core.population import Population
@@ -13,8 +12,9 @@ from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.core.update import SentUpdate, SparseRows, Update
 from murmura.data.groups import random_groups
 from murmura.data.sources.synthetic import synth
-from murmura.kernels.factorisation.cnmf import CnmfSettings, factorise, random_factors, words_needed
+from murmura.kernels.factorisation.cnmf_steps import CnmfSettings, factorise, random_factors, words_needed
 from murmura.kernels.sparse import Sparse
+from murmura.lab.audits.attack import AdversaryKnowledge, ObservedUpdates
 
 SETTINGS = CnmfSettings(factors=4, alpha=0.08, beta=0.08, eta_w=0.009, eta_h=0.009, epochs=60)
 

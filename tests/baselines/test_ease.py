@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from murmura.baselines.ease import Ease
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.kernels.cooccurrence.weights import inverse
+from murmura.kernels.item_weights import inverse
 
 
 def table(seed: int, users: int, items: int) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.baselines.kgflex import KGFlexCentral
+from murmura.algorithms.kgflex.central import KGFlexCentral
 from murmura.core.arrays import Ints
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions

@@ -12,7 +12,7 @@ from benchmarks.sides import Benchmark
 
 from benchmarks import __main__ as command
 from murmura.core.catalogue import Catalogue, Dataset
-from murmura.studies.groups.tuned_groups import Tuning, TuningRequest
+from murmura.lab.groups.tuned_groups import Tuning, TuningRequest
 from tests.fedsplit.worlds import raters
 
 FOLDER = Path(command.__file__).parent

@@ -13,7 +13,7 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.channel.chain import chain
-from murmura.channel.consent import StickyRecord, client_consent
+from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.journal import NAME, Journal
 from murmura.core.codec import encode_model
 from murmura.core.contract import History, RoundContext
@@ -22,7 +22,7 @@ from murmura.core.rng import Rng, client_secrets
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.visit import visit
-from murmura.runtimes.http.device.from_dataset import training_rows
+from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
 from tests.browser.headless import Told, likes_file, take_part
 from tests.browser.visits import choose_share, open_page, personal_list, use, wait_for_uploads

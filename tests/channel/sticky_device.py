@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from murmura.channel.consent import StickyRecord, sticky_consent
+from murmura.channel.consent_draws import StickyRecord, sticky_consent
 from murmura.core.rng import client_secrets
 
 SECRET = client_secrets(11, 1)[0]

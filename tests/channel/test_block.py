@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel.consent import (
+from murmura.channel.consent_draws import (
     ConsentChoices,
     StickyRecord,
     client_consent,
@@ -26,7 +26,7 @@ from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.loopback import Loopback
+from murmura.server.loopback import Loopback
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger
 from tests.channel.exact_counts import ExactCounts

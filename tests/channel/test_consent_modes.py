@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.channel.consent import ConsentChoices, StickyRecord, client_consent, never_share
+from murmura.channel.consent_draws import ConsentChoices, StickyRecord, client_consent, never_share
 from murmura.core.consent import Consent, DisclosureMode
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions

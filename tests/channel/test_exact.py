@@ -21,7 +21,7 @@ from murmura.core.schedule import Schedule
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.channel import add_fixed_point_rows
+from murmura.kernels.fixed_point import add_fixed_point_rows
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import AlgorithmKit, crowd
 from tests.channel.exact_counts import ExactCounts

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from murmura.channel.journal import START, Journal, JournalEntry, VerifiedJournal
 from murmura.cli.app import app
 from murmura.core.errors import DataError, MurmuraError
-from murmura.runtimes.http.device.folder import DeviceFolder
+from murmura.device.folder import DeviceFolder
 from tests.hypothesis_profiles import examples
 
 

@@ -17,8 +17,8 @@ from murmura.core.settings import settings
 from murmura.core.update import Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.papers.experiments import Counts, costs
 from murmura.runtimes.inprocess import InProcess
-from murmura.studies.papers.experiments import Counts, costs
 from murmura.testing import crowd
 
 BRAZIL = {"items": 47270, "interactions": 599958, "users": 17473}

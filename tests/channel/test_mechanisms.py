@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import norm
 
 from murmura.channel.accountant import epsilon_of
-from murmura.channel.mechanisms import (
+from murmura.core.errors import SettingError
+from murmura.lab.protections.mechanisms import (
     Guarantee,
     add_gaussian,
     add_laplace,
@@ -26,7 +27,6 @@ from murmura.channel.mechanisms import (
     share_of_budget,
     truth_probability,
 )
-from murmura.core.errors import SettingError
 
 GRID = np.linspace(50, 160, 11001)
 

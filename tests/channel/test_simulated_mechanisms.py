@@ -12,13 +12,6 @@ from murmura.algorithms import algorithm
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.channel.layout import SparseVector
 from murmura.channel.noise import simulated_noise
-from murmura.channel.simulated_mechanisms import (
-    L1Clip,
-    MechanismChain,
-    Truncation,
-    mechanism_chain,
-    mechanism_terms,
-)
 from murmura.core.channel import MECHANISMS, ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import SettingError
@@ -28,6 +21,13 @@ from murmura.core.schedule import Schedule
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.protections.simulated_mechanisms import (
+    L1Clip,
+    MechanismChain,
+    Truncation,
+    mechanism_chain,
+    mechanism_terms,
+)
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.testing import crowd

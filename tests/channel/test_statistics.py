@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fpl.fpl import FPL
-from murmura.channel.consent import ConsentChoices
+from murmura.channel.consent_draws import ConsentChoices
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent, Permission
 from murmura.core.contract import FederationInfo

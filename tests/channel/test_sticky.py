@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel.consent import ConsentChoices, StickyRecord, extend_record, sticky_consent
+from murmura.channel.consent_draws import ConsentChoices, StickyRecord, extend_record, sticky_consent
 from murmura.core.consent import Consent
 from murmura.core.rng import client_secrets
 from murmura.core.withholding import sticky_limit

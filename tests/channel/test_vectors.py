@@ -11,7 +11,7 @@ from murmura.channel.chain import chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Phase
 from murmura.core.errors import FederationError
-from murmura.kernels.channel import add_fixed_point_rows
+from murmura.kernels.fixed_point import add_fixed_point_rows
 from tests.channel.channel_vectors import COHORT, EXACT, PHASE, PUBLIC, ROUND, SECRET, VALUES, channel_vectors
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "channel.json").read_text())

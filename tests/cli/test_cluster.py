@@ -11,7 +11,7 @@ import pytest
 from murmura.core.archive import read_archive
 from murmura.core.progress import Progress
 from murmura.data.populations import Rows, write_population
-from murmura.studies.side_by_side import RunJob, RunScorer
+from murmura.studies.compare.side_by_side import RunJob, RunScorer
 from murmura.testing import crowd
 from tests.cli.processes import killed_at, murmura
 from tests.studies.test_side_by_side import files

@@ -11,9 +11,9 @@ import yaml
 from murmura.algorithms import algorithm
 from murmura.core.errors import DataError
 from murmura.core.feature_codec import encode_features
-from murmura.runtimes.http.device.from_dataset import describe_items, training_rows
-from murmura.runtimes.http.protocol.description import FederationDescription
-from murmura.studies.config import named_data
+from murmura.runtimes.from_dataset import describe_items, training_rows
+from murmura.studies.configuration import named_data
+from murmura.wire.description import FederationDescription
 from tests.cli.processes import murmura, ratings
 
 BAD = "<http://x/a> <http://x/b> <http://x/c> .\nnot a triple\n"

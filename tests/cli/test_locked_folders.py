@@ -16,17 +16,17 @@ import pytest
 from murmura.core.errors import RunError
 from murmura.core.locks import NAME, locked
 from murmura.data.sources.registry import load
-from murmura.engine.run import Run
-from murmura.studies.audits.audit import audit_folder, audit_run
-from murmura.studies.compare import compare, plan
-from murmura.studies.config import DataConfig, FitConfig, check_config
-from murmura.studies.groups.tuned_groups import Tuning, TuningRequest, tuned_table
-from murmura.studies.interchange import evaluate_lists, export_run
-from murmura.studies.papers.experiments import experiment, experiment_names
-from murmura.studies.papers.reproduce import ExperimentPlace, reproduce
-from murmura.studies.search.search_folder import SearchConfig, evaluate_search, search_run
-from murmura.studies.single_run import evaluate_run, fit_run
-from murmura.studies.sweep import plan_sweep, sweep
+from murmura.engine.run_folder import Run
+from murmura.lab.audits.audit import audit_folder, audit_run
+from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
+from murmura.lab.papers.experiments import experiment, experiment_names
+from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
+from murmura.studies.compare.run import compare, plan
+from murmura.studies.configuration import DataConfig, FitConfig, check_config
+from murmura.studies.export.run import evaluate_lists, export_run
+from murmura.studies.fit.run import evaluate_run, fit_run
+from murmura.studies.search.run import SearchConfig, evaluate_search, search_run
+from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.cli.processes import murmura, ratings
 from tests.http.network import people
 from tests.http.processes import MURMURA, PATIENCE, Processes, write_table

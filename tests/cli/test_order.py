@@ -9,7 +9,7 @@ import yaml
 
 from murmura.baselines import BASELINES
 from murmura.report import build
-from murmura.runs.comparison import read_runs
+from murmura.studies.compare.folder import read_runs
 from tests.cli.processes import murmura
 from tests.engine.last_seen import LastSeen
 from tests.engine.test_order import people

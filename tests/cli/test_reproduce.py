@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from murmura.cli.app import app
 from murmura.core.errors import DataError, MurmuraError, SettingError
-from murmura.runs.trials import side
-from murmura.studies.papers.experiments import experiment, experiment_names
+from murmura.lab.papers.experiments import experiment, experiment_names
+from murmura.studies.runs.trials import side
 from tests.studies.experiment_files import check_ins, featured, small
 
 pytestmark = pytest.mark.slow

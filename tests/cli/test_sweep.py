@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from murmura.cli.app import app
-from murmura.cli.sweep import for_all, parse_values
 from murmura.core.errors import MurmuraError, RunError, SettingError
+from murmura.studies.sweep.command import for_all, parse_values
 
 
 @pytest.mark.parametrize(

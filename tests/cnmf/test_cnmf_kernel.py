@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from murmura.core.arrays import Floats
 from murmura.core.rng import Purpose, Rng, client_secrets
-from murmura.kernels.factorisation.cnmf import (
+from murmura.kernels.factorisation.cnmf_steps import (
     CnmfRates,
     Factors,
     factorise,

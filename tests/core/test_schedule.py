@@ -11,7 +11,7 @@ from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, from_dict
-from murmura.studies.config import FitConfig, load_config
+from murmura.studies.configuration import FitConfig, load_config
 
 FORTY = FederationInfo(items=5, listed=np.arange(5, dtype=np.int32), clients=40, interactions=1000)
 

@@ -4,7 +4,7 @@ import pytest
 
 from murmura.core.setting_meanings import meanings
 from murmura.core.settings import settings
-from murmura.studies.config import describe_settings, setting_groups
+from murmura.studies.configuration import describe_settings, setting_groups
 from murmura.studies.methods import names
 
 

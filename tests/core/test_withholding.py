@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.channel.consent import ConsentChoices
+from murmura.channel.consent_draws import ConsentChoices
 from murmura.core.arrays import Bools
 from murmura.core.consent import Consent
 from murmura.core.errors import DataError, SettingError

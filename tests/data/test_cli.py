@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from murmura.cli.data import data_app
 from murmura.core.errors import DataError, MurmuraError, SettingError
+from murmura.data.command import data_app
 from murmura.data.filters import KCore, apply_filters
 from murmura.data.sources.registry import SOURCES, load
 from murmura.data.splits.npz import load_split

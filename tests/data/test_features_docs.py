@@ -11,8 +11,8 @@ import pytest
 from murmura.cli.options import READING_FLAGS
 from murmura.core.settings import field_names
 from murmura.data.graphs.exploration import PREFIXES
+from murmura.data.graphs.graph_triples import READERS
 from murmura.data.graphs.own_features import FeatureFiles
-from murmura.data.graphs.triples import READERS
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import prepare, protocol
 from tests.cli.processes import murmura

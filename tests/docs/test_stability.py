@@ -13,9 +13,9 @@ import murmura
 from murmura.baselines import persistence
 from murmura.core import codec
 from murmura.data.splits import npz
-from murmura.runtimes.http import database
-from murmura.runtimes.http.device import folder
-from murmura.runtimes.http.protocol import wire
+from murmura.device import folder
+from murmura.server import database
+from murmura.wire import wire
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")

@@ -13,13 +13,13 @@ from murmura.algorithms import algorithm
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
-from murmura.kernels.cooccurrence.packing import PackedPairs
-from murmura.runtimes.http.endpoints import AGGREGATOR, COORDINATOR
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.log import LogHead
-from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, Manifest
-from murmura.runtimes.http.protocol.refusals import STATUS
-from murmura.runtimes.http.protocol.terms import (
+from murmura.kernels.packing import PackedPairs
+from murmura.server.endpoints import AGGREGATOR, COORDINATOR
+from murmura.wire import wire
+from murmura.wire.log import LogHead
+from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest
+from murmura.wire.refusals import STATUS
+from murmura.wire.terms import (
     AggregatorAddress,
     CatalogueRule,
     FederationTerms,
@@ -57,7 +57,8 @@ def test_every_refusal_is_documented_with_its_status() -> None:
 
 
 def test_every_purpose_of_a_signature_is_documented() -> None:
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src/murmura/runtimes/http").rglob("*.py")]
+    rooms = [ROOT / "src/murmura" / room for room in ("server", "device", "wire")]
+    sources = [path.read_text(encoding="utf-8") for room in rooms for path in room.rglob("*.py")]
     used = {name for text in sources for name in re.findall(r"\bsign\(\s*\"(\w+)\"", text)}
     assert len(used) > 10
     text = section("Names and signatures")

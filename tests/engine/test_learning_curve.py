@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.engine.learning_curve import ANSWERS, record_answers
-from murmura.engine.run import Run
+from murmura.engine.curve_file import ANSWERS, record_answers
+from murmura.engine.run_folder import Run
 
 
 def test_answers_are_kept_client_by_client_in_the_order_of_the_samples(tmp_path: Path) -> None:

@@ -14,17 +14,17 @@ from murmura.core.errors import SettingError
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.report.sections.freshness import freshness_table
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.sweep import freshness, points
-from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
-from murmura.runtimes.http.protocol.description import FederationDescription
+from murmura.lab.analyses.freshness_section import freshness_table
+from murmura.lab.papers.experiments import Counts, costs
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.loopback import Loopback
-from murmura.studies.compare import compare, plan
-from murmura.studies.papers.experiments import Counts, costs
+from murmura.server.coordinator.setup import FederationSetup, RoundTiming
+from murmura.server.loopback import Loopback
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.compare.run import compare, plan
+from murmura.studies.sweep.folder import freshness, points
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger
+from murmura.wire.description import FederationDescription
 from tests.studies.worlds import small_world
 
 SECURE = ChannelSettings(channel="secure-sum", minimum_cohort=10)

@@ -23,7 +23,7 @@ from murmura.engine.protocol import Protocol, protocol, whole_split
 from murmura.engine.protocol_text import with_order
 from murmura.runtimes.simulation import simulate
 from murmura.studies import methods
-from murmura.studies.config import DataConfig
+from murmura.studies.configuration import DataConfig
 from tests.engine.last_seen import LastSeen
 from tests.hypothesis_profiles import examples
 

@@ -24,7 +24,7 @@ from murmura.engine.itinerary import Itinerary, Position, public_part
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
-from murmura.testing.training import _DyingRuntime, _KilledError
+from murmura.testing.kit_training import _DyingRuntime, _KilledError
 from tests.channel.exact_counts import ExactCounts
 
 SECRET = server_secret(9)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:

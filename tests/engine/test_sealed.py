@@ -14,7 +14,7 @@ from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, Split
 from murmura.engine.protocol import PreparedData, prepare, protocol, whole_split
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.engine.sealed import FILE, refuse_opened
 from tests.studies.worlds import small_world
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.consent import ConsentChoices
+from murmura.channel.consent_draws import ConsentChoices
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
@@ -17,13 +17,13 @@ from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.settings import settings
 from murmura.core.update import Update
+from murmura.device.simulated import rows_of_devices
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.device.simulated import rows_of_devices
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.loopback import Loopback
 from murmura.runtimes.simulation import simulate
+from murmura.server.loopback import Loopback
 from murmura.testing.checks import assert_same_bits
 from murmura.testing.data import crowd, labelled
 from tests.channel.exact_counts import ExactCounts

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.runtimes.http.protocol.admission import Invitation
-from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.server.loopback import COORDINATOR
+from murmura.wire.admission import Invitation
+from murmura.wire.merkle import MerkleTree, leaf_hash
 from tests.http.network import World, people
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "independent_client.py"

@@ -19,7 +19,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.device.from_dataset import training_rows
+from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
 from tests.http.network import people
 from tests.http.processes import PATIENCE, Served, get, served, write_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from murmura.core.rng import Words
-from murmura.runtimes.http.protocol import wire
+from murmura.wire import wire
 
 HEAD = 4 + wire.HASH_BYTES + wire.ID_BYTES  # of a share: what everyone on the way can read, its report id last
 WINDOW = 24  # bytes: six words in a row of one device's vector

@@ -29,20 +29,20 @@ from murmura.core.consent import Permission
 from murmura.core.contract import ClientState, FederationInfo, History, Phase, RoundContext, ServerState
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, Words, client_secrets, server_secret
+from murmura.device.device import Device, VisitOutcome
+from murmura.device.download_cache import DownloadCache
+from murmura.device.places import Place, register
+from murmura.device.storage import Identity, InMemoryStorage
+from murmura.device.trust import fetch_terms
 from murmura.engine.visit import visit
-from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
-from murmura.runtimes.http.device.device import Device, VisitOutcome
-from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.places import Place, register
-from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
-from murmura.runtimes.http.device.trust import fetch_terms
-from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.description import FederationDescription
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, Manifest
-from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-from murmura.runtimes.http.protocol.transport import HttpReply, Transport, ask
+from murmura.server.coordinator.setup import FederationSetup, RoundTiming
+from murmura.wire.admission import OwnAdmission
+from murmura.wire.description import FederationDescription
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.keys import ServerKey
+from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest
+from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.transport import HttpReply, Transport, ask
 from tests.faults.canary import nothing_of_one_person
 from tests.faults.machines import MINIMUM, SECONDS, Machines
 

@@ -101,7 +101,7 @@ def seconds_in(file: Path) -> float:
 
 def install_rate_clock(file: Path) -> None:
     """Requests are counted by the seconds in the file."""
-    from murmura.web.limits import RateLimiter
+    from murmura.server.http.limits import RateLimiter
 
     real = RateLimiter.__init__
 

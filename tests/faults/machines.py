@@ -13,22 +13,22 @@ from pathlib import Path
 
 from murmura.channel import signing
 from murmura.core.files import write_whole
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.refusals import UnreachableError
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.keys import ServerKey
+from murmura.wire.refusals import UnreachableError
 from tests.faults.launcher import CLOCK, RATE_CLOCK, Fate, moved_clock, run, seconds_in
 from tests.ports import free_ports
 
 PRELOADED = [
     "murmura.algorithms.fpl.presets",
     "murmura.cli.app",
-    "murmura.cli.joining",
-    "murmura.runtimes.http.coordinator.coordinator",
-    "murmura.runtimes.http.device.simulated",
-    "murmura.web.app",
-    "murmura.web.connections",
-    "murmura.web.http_protocol",
-    "murmura.web.serving",
+    "murmura.device.commands.taking_part",
+    "murmura.server.coordinator.coordinator",
+    "murmura.device.simulated",
+    "murmura.server.http.machine_app",
+    "murmura.server.http.connections",
+    "murmura.server.http.http_protocol",
+    "murmura.server.http.serving",
     "httpx",
 ]
 MINIMUM = 7  # no sum of fewer

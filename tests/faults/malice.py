@@ -8,17 +8,17 @@ from pathlib import Path
 
 from murmura.channel.shares import expanded_sum
 from murmura.core.contract import FederationInfo, Total
-from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.device.outgoing import OutgoingMessage
-from murmura.runtimes.http.device.storage import Identity
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey
-from murmura.runtimes.http.protocol.log import LogHead, LogProof, manifest_entry
-from murmura.runtimes.http.protocol.manifest import Manifest, SignedManifest
-from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
-from murmura.runtimes.http.protocol.terms import FederationTerms
-from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.runtimes.http.protocol.wire import NO_SIGNATURE, ShareHead, SharePass
+from murmura.device.folder import DeviceFolder
+from murmura.device.outgoing import OutgoingMessage
+from murmura.device.storage import Identity
+from murmura.wire import wire
+from murmura.wire.keys import SealingKey, ServerKey
+from murmura.wire.log import LogHead, LogProof, manifest_entry
+from murmura.wire.manifest import Manifest, SignedManifest
+from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.terms import FederationTerms
+from murmura.wire.transport import HttpReply
+from murmura.wire.wire import NO_SIGNATURE, ShareHead, SharePass
 from tests.http.network import Faults, World
 from tests.http.own_devices import settle
 

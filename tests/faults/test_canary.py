@@ -11,9 +11,9 @@ import pytest
 
 from murmura.channel.sealing import seal
 from murmura.channel.shares import SEED_BYTES
-from murmura.runtimes.http.device import outgoing
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
+from murmura.device import outgoing
+from murmura.wire import wire
+from murmura.wire.transport import REPLY_BYTES, HttpReply
 from tests.faults.canary import HEAD, WINDOW, nothing_of_one_person
 from tests.faults.federation import LONG, PEOPLE, ROUNDS, scene
 from tests.faults.machines import SECONDS

@@ -18,13 +18,13 @@ from murmura.channel.journal import JournalEntry
 from murmura.channel.ring import Ring
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import FederationError, RunError, SettingError
-from murmura.runtimes.http.device.places import register
-from murmura.runtimes.http.device.storage import DeviceMemory
-from murmura.runtimes.http.device.trust import fetch_terms
-from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.wire import REPORT_HEADER
+from murmura.device.places import register
+from murmura.device.storage import DeviceMemory
+from murmura.device.trust import fetch_terms
+from murmura.wire.admission import OwnAdmission
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.refusals import RefusedError
+from murmura.wire.wire import REPORT_HEADER
 from tests.faults.federation import LONG, PEOPLE, Plain, book, current_model, options, persist, scene
 from tests.faults.launcher import Fate
 from tests.faults.machines import SECONDS, Machines

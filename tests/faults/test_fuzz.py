@@ -20,15 +20,15 @@ from typing import Any
 
 import pytest
 
-from murmura.runtimes.http import endpoints
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.canonical import canonical
-from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.log import pack_entries, terms_entry
-from murmura.runtimes.http.protocol.manifest import Manifest
-from murmura.runtimes.http.protocol.refusals import STATUS
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, bearer
+from murmura.server import endpoints
+from murmura.wire import wire
+from murmura.wire.admission import OwnAdmission
+from murmura.wire.canonical import canonical
+from murmura.wire.keys import ServerKey
+from murmura.wire.log import pack_entries, terms_entry
+from murmura.wire.manifest import Manifest
+from murmura.wire.refusals import STATUS
+from murmura.wire.transport import REPLY_BYTES, HttpReply, bearer
 from tests.faults.federation import PEOPLE, Scene, scene
 from tests.faults.machines import SECONDS
 from tests.faults.malice import ordered

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.device.trust import fetch_terms
-from murmura.runtimes.http.protocol.admission import Invitation, OwnAdmission
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.device.folder import DeviceFolder
+from murmura.device.trust import fetch_terms
+from murmura.wire.admission import Invitation, OwnAdmission
+from murmura.wire.http_transport import HttpTransport
 from tests.faults.canary import nothing_of_one_person
 from tests.faults.federation import (
     LONG,

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runtimes.http.device.joining import about
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.canonical import canonical
-from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.manifest import Manifest, SignedManifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, VERSION_HEADER, HttpReply, Transport
+from murmura.device.joining import about
+from murmura.wire import wire
+from murmura.wire.canonical import canonical
+from murmura.wire.keys import ServerKey
+from murmura.wire.manifest import Manifest, SignedManifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import REPLY_BYTES, VERSION_HEADER, HttpReply, Transport
 from tests.faults.federation import PEOPLE, SETTINGS, Scene, scene
 from tests.faults.malice import HeldKeys, ordered
 

@@ -18,14 +18,14 @@ import pytest
 
 from murmura.core.consent import Permission
 from murmura.core.contract import History
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.places import register
-from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
-from murmura.runtimes.http.device.trust import fetch_terms
-from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
+from murmura.device.device import Device
+from murmura.device.download_cache import DownloadCache
+from murmura.device.places import register
+from murmura.device.storage import Identity, InMemoryStorage
+from murmura.device.trust import fetch_terms
+from murmura.wire.admission import OwnAdmission
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.transport import REPLY_BYTES, HttpReply
 from tests.faults.federation import persist
 from tests.faults.machines import MINIMUM, Machines
 

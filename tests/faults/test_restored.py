@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runtimes.http.protocol.admission import Invitation, OwnAdmission
+from murmura.wire.admission import Invitation, OwnAdmission
 from tests.faults.federation import EVERY, PEOPLE, Scene, book, likes, scene
 from tests.faults.machines import MINIMUM, SECONDS, Machine
 

@@ -17,17 +17,17 @@ from pathlib import Path
 import pytest
 
 from murmura.channel import signing
-from murmura.runtimes.http import endpoints
-from murmura.runtimes.http.device import trust
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.trust import fetch_terms
-from murmura.runtimes.http.dispatch import respond
-from murmura.runtimes.http.protocol.addresses import check_elsewhere, reaches_itself
-from murmura.runtimes.http.protocol.admission import Invitation
-from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.terms import FederationTerms
-from murmura.runtimes.loopback import COORDINATOR, SEED
+from murmura.device import trust
+from murmura.device.device import Device
+from murmura.device.trust import fetch_terms
+from murmura.server import endpoints
+from murmura.server.dispatch import respond
+from murmura.server.loopback import COORDINATOR, SEED
+from murmura.wire.addresses import check_elsewhere, reaches_itself
+from murmura.wire.admission import Invitation
+from murmura.wire.keys import SealingKey, ServerKey
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import FederationTerms
 from tests.cli.processes import murmura
 from tests.faults.malice import counted_items, newcomer, read_both, uploads
 from tests.http.network import World, people

@@ -25,12 +25,12 @@ from murmura.core.arrays import Longs
 from murmura.core.contract import Phase, Total
 from murmura.core.errors import FederationError
 from murmura.core.rng import Words
+from murmura.device import device as device_module
 from murmura.engine.visit import Visit, visit
-from murmura.kernels.cooccurrence.packing import PackedPairs
-from murmura.runtimes.http.device import device as device_module
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.transport import ask, bearer
+from murmura.kernels.packing import PackedPairs
+from murmura.wire import wire
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.transport import ask, bearer
 from tests.faults.federation import EVERY, ITEMS, LONG, PEOPLE, ROWS, SEED, Crowd, Scene, Written, likes
 from tests.faults.launcher import Fate
 from tests.faults.machines import Machines

@@ -20,14 +20,14 @@ from murmura.core.arrays import Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import ServerState, Total
 from murmura.core.interactions import Interactions
-from murmura.runtimes.http.aggregator import aggregator as aggregator_module
-from murmura.runtimes.http.aggregator.released_counts import check_released
-from murmura.runtimes.http.coordinator.rounds import RoundRunner
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.manifest import Download, Manifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.released_sum import ReleasedSum
+from murmura.device.device import Device
+from murmura.server.aggregator import aggregator as aggregator_module
+from murmura.server.aggregator.released_counts import check_released
+from murmura.server.coordinator.rounds import RoundRunner
+from murmura.wire import wire
+from murmura.wire.manifest import Download, Manifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.released_sum import ReleasedSum
 from tests.faults.malice import uploads
 from tests.faults.test_trust_sybils import listening
 from tests.http.network import World, people

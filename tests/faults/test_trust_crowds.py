@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from murmura.web.connections import ConnectionLimits
+from murmura.server.http.connections import ConnectionLimits
 from tests.http.network import people
 from tests.http.processes import MURMURA, write_table
 from tests.ports import free_ports
@@ -29,7 +29,7 @@ SOON = 1.0  # seconds in which everybody else is answered
 LONG = "/assets/app.js"
 PATIENT = """
 import functools
-from murmura.web import connections, places
+from murmura.server.http import connections, places
 made = connections.ConnectionLimits
 connections.ConnectionLimits = functools.partial(made, handshake=1e6, header=1e6, idle=1e6, stalled=1e6)
 """  # no connection ends by itself

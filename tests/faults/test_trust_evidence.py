@@ -12,11 +12,11 @@ import pytest
 from murmura.channel.journal import Journal
 from murmura.core.consent import Permission
 from murmura.core.errors import DataError
-from murmura.runtimes.http.coordinator.setup import RoundTiming
-from murmura.runtimes.http.device import folder as folder_module
-from murmura.runtimes.http.device import receipts
-from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.device.storage import DeviceMemory
+from murmura.device import folder as folder_module
+from murmura.device import receipts
+from murmura.device.folder import DeviceFolder
+from murmura.device.storage import DeviceMemory
+from murmura.server.coordinator.setup import RoundTiming
 from tests.cli.processes import murmura
 from tests.faults.malice import newcomer
 from tests.http.network import World, people

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.runtimes.http.database import ServerDatabase, Statement
-from murmura.runtimes.http.device.device import Device
+from murmura.device.device import Device
+from murmura.server.database import ServerDatabase, Statement
 from tests.faults.canary import HEAD
 from tests.faults.malice import every_file, uploads
 from tests.http.network import World, people

@@ -11,14 +11,14 @@ import pytest
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import decode
 from murmura.core.contract import FederationInfo, Phase
-from murmura.runtimes.http.coordinator.setup import FederationSetup
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.protocol.manifest import Manifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.terms import FederationTerms
-from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.runtimes.http.protocol.wire import IndividualReport
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.device.device import Device
+from murmura.server.coordinator.setup import FederationSetup
+from murmura.server.loopback import COORDINATOR
+from murmura.wire.manifest import Manifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import FederationTerms
+from murmura.wire.transport import HttpReply
+from murmura.wire.wire import IndividualReport
 from tests.faults.malice import HeldKeys, logged, uploads
 from tests.http.network import World
 from tests.http.test_each import GROUPS, ratings

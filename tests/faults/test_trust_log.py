@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from murmura.core.codec import encode_model
-from murmura.runtimes.http.device import trust
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.protocol.keys import check_signature
-from murmura.runtimes.http.protocol.log import LoggedModel, manifest_entry, model_entry, pack_entries
-from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import HttpReply, ask
-from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
+from murmura.device import trust
+from murmura.device.device import Device
+from murmura.server.loopback import COORDINATOR, SEED, VECTOR
+from murmura.wire.keys import check_signature
+from murmura.wire.log import LoggedModel, manifest_entry, model_entry, pack_entries
+from murmura.wire.manifest import Download, Manifest, SignedManifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import HttpReply, ask
 from tests.faults.malice import HeldKeys, logged, ordered, uploads
 from tests.http.network import World, people
 

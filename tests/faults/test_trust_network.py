@@ -22,14 +22,14 @@ import httpx
 import pytest
 
 from murmura.cli.console import CONSOLE
-from murmura.cli.serving import Others
+from murmura.cli.federation_options import Others
 from murmura.core.errors import SettingError
-from murmura.runtimes.http.protocol import http_transport
-from murmura.runtimes.http.protocol.addresses import is_loopback
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, bearer
-from murmura.web.serving import LOOPBACK, ListenAddress, proxy_networks
+from murmura.server.http.serving import LOOPBACK, ListenAddress, proxy_networks
+from murmura.wire import http_transport
+from murmura.wire.addresses import is_loopback
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.transport import REPLY_BYTES, bearer
 from tests.http.certificates import NAME, certificate
 from tests.http.network import people
 from tests.http.processes import MURMURA, get, served, write_table

@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runtimes.http.aggregator.aggregator import Aggregator
-from murmura.runtimes.http.coordinator.coordinator import Coordinator
-from murmura.runtimes.http.device.device import Device, VisitOutcome
-from murmura.runtimes.http.device.places import register
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.description import FederationDescription
-from murmura.runtimes.http.protocol.log import manifest_entry
-from murmura.runtimes.http.protocol.manifest import Manifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.terms import FederationTerms
-from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.device.device import Device, VisitOutcome
+from murmura.device.places import register
+from murmura.server.aggregator.aggregator import Aggregator
+from murmura.server.coordinator.coordinator import Coordinator
+from murmura.server.loopback import COORDINATOR
+from murmura.wire import wire
+from murmura.wire.description import FederationDescription
+from murmura.wire.log import manifest_entry
+from murmura.wire.manifest import Manifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import FederationTerms
+from murmura.wire.transport import HttpReply
 from tests.http.forgery import envelope, logged
 from tests.http.network import World, people
 
@@ -171,7 +171,7 @@ def test_terms_of_updates_larger_than_any_are_refused_before_room_is_made(tmp_pa
 def test_a_model_larger_than_any_is_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(tmp_path, people(), settings=SETTINGS)
     device, shown = lied_to(world, monkeypatch, lambda m: replace(m, nonce="00"))
-    monkeypatch.setattr("murmura.runtimes.http.device.download_cache.DOWNLOAD_BYTES", 1000)
+    monkeypatch.setattr("murmura.device.download_cache.DOWNLOAD_BYTES", 1000)
     device.cache._model = None
     world.network.log.clear()
     outcome = answered(device, shown)

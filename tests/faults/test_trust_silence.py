@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from murmura.web.limits import BodyLimits, RequestLimits
-from murmura.web.places import Places
-from murmura.web.serving import ListenAddress
+from murmura.server.http.connection_places import Places
+from murmura.server.http.limits import BodyLimits, RequestLimits
+from murmura.server.http.serving import ListenAddress
 from tests.http.certificates import certificate
 from tests.http.network import people
 from tests.http.processes import served, write_table
@@ -227,7 +227,7 @@ def test_a_header_without_end_is_not_held_in_memory(where: str, monkeypatch: pyt
     with toy(bodies(BODIES), ANY) as port:
         for checked in (True, False):
             if not checked:
-                monkeypatch.setattr("murmura.web.http_protocol.HEADER_BYTES", 1 << 40)
+                monkeypatch.setattr("murmura.server.http.http_protocol.HEADER_BYTES", 1 << 40)
             with connected(port) as (enemy,):
                 send(enemy, start)
                 assert all(send(enemy, bytes(1 << 16).replace(b"\0", b"x")) for _ in range(128)) is not checked

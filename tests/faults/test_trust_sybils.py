@@ -20,17 +20,17 @@ from murmura.channel.shares import SEED_BYTES, split
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import History, Total
 from murmura.core.interactions import Interactions
-from murmura.runtimes.http.admissions import AdmissionDesk
-from murmura.runtimes.http.coordinator import store
-from murmura.runtimes.http.coordinator.coordinator import Coordinator
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.storage import InMemoryStorage
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import ask
-from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
+from murmura.device.device import Device
+from murmura.device.storage import InMemoryStorage
+from murmura.server.admissions import AdmissionDesk
+from murmura.server.coordinator import store
+from murmura.server.coordinator.coordinator import Coordinator
+from murmura.server.loopback import COORDINATOR, SEED, VECTOR
+from murmura.wire import wire
+from murmura.wire.admission import OwnAdmission
+from murmura.wire.keys import ServerKey
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import ask
 from tests.faults.malice import counted_items, invented_share, uploads
 from tests.http.network import World, entropy, people
 

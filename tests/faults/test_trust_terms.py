@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runtimes.http.aggregator.aggregator import Aggregator
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.trust import TermsChangedError
-from murmura.runtimes.http.protocol.log import manifest_entry, pack_entries
-from murmura.runtimes.http.protocol.manifest import Manifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.terms import FederationTerms
+from murmura.device.device import Device
+from murmura.device.trust import TermsChangedError
+from murmura.server.aggregator.aggregator import Aggregator
+from murmura.wire.log import manifest_entry, pack_entries
+from murmura.wire.manifest import Manifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import FederationTerms
 from tests.faults.malice import counted_items, ordered
 from tests.http.network import World, people
 

@@ -13,10 +13,10 @@ import pytest
 
 from murmura.core.contract import Total
 from murmura.core.interactions import Interactions
-from murmura.runtimes.http.aggregator.aggregator import Aggregator
-from murmura.runtimes.http.coordinator.rounds import RoundRunner
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.device.device import Device
+from murmura.server.aggregator.aggregator import Aggregator
+from murmura.server.coordinator.rounds import RoundRunner
+from murmura.wire.refusals import RefusedError
 from tests.faults.malice import counted_items, uploads
 from tests.faults.test_trust_sybils import listening
 from tests.http.network import World, people
@@ -290,7 +290,7 @@ def test_a_device_draws_with_no_round_number_twice_however_long_ago(
 ) -> None:
     """The same number gives the same draws: two updates would differ by what the model changed alone."""
     world = World(tmp_path, twelve(), settings={"rounds": 9, "clients": "all"})
-    monkeypatch.setattr("murmura.runtimes.http.device.storage.REMEMBERED", 3)
+    monkeypatch.setattr("murmura.device.storage.REMEMBERED", 3)
 
     async def scenario() -> None:
         devices = await world.everyone()
@@ -312,7 +312,7 @@ def test_a_device_that_lets_rounds_go_back_draws_again_with_one_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, twelve(), settings={"rounds": 9, "clients": "all"})
-    monkeypatch.setattr("murmura.runtimes.http.device.storage.REMEMBERED", 3)
+    monkeypatch.setattr("murmura.device.storage.REMEMBERED", 3)
     monkeypatch.setattr(Device, "_check_onward", lambda *_: None)
 
     async def scenario() -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runtimes.http.device.storage import Identity
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.admission import Admission
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.keys import SealingKey
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, bearer
+from murmura.device.storage import Identity
+from murmura.wire import wire
+from murmura.wire.admission import Admission
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.keys import SealingKey
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import REPLY_BYTES, HttpReply, bearer
 from tests.faults.canary import HEAD
 from tests.faults.federation import LONG, PEOPLE, ROUNDS, Scene, current_model, scene
 from tests.faults.machines import MINIMUM

@@ -19,14 +19,14 @@ from murmura.algorithms.fedsplit.extended import (
 )
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.fedsplit.local import mark
-from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases, joint_patterns
+from murmura.algorithms.fedsplit.server_side import GroupFactors, combine_biases, joint_patterns
 from murmura.core.errors import SettingError
 from murmura.core.schedule import Schedule
 from murmura.core.update import SentUpdate as Sent
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.factorisation.cnmf import CnmfSettings
+from murmura.kernels.factorisation.cnmf_steps import CnmfSettings
 from murmura.kernels.factorisation.nmf import nmf
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod, simulated

@@ -11,11 +11,11 @@ from murmura.cli.app import app
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
+from murmura.lab.groups import tuned_groups
+from murmura.lab.groups.group_results import read_groups
+from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.report.build import analyses
-from murmura.studies.groups import tuned_groups
-from murmura.studies.groups.group_results import read_groups
-from murmura.studies.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from tests.fedsplit.worlds import raters
 
 pytestmark = pytest.mark.slow

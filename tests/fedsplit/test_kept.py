@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from murmura.data.sources.registry import load
-from murmura.studies.compare import compare, plan
+from murmura.studies.compare.run import compare, plan
 
 KEPT = Path(__file__).parents[2] / "docs" / "results" / "fedsplit.csv"
 ROWS = ("cnmf", "cnmf-groups", "fedsplit", "fedsplit-ridge", "fedsplit-svd", "item-means")

@@ -16,11 +16,11 @@ from murmura.algorithms.fedsplit.local import (
     join,
     mark,
 )
-from murmura.algorithms.fedsplit.server import aligned
+from murmura.algorithms.fedsplit.server_side import aligned
 from murmura.core.contract import Answers, IndividualUpdates, RoundContext, ServerState
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.update import Update
-from murmura.kernels.factorisation.cnmf import CnmfRates, CnmfSettings
+from murmura.kernels.factorisation.cnmf_steps import CnmfRates, CnmfSettings
 from tests.fedsplit.worlds import people, public, rows, sent, stream
 
 STILL = CnmfRates(0.25, 0.25, 0.25, 0.25, 1e-12, 1e-12)  # biases stay where they are

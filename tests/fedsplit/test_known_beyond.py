@@ -18,7 +18,7 @@ from murmura.core.schedule import Schedule
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.factorisation.cnmf import CnmfSettings
+from murmura.kernels.factorisation.cnmf_steps import CnmfSettings
 from murmura.runtimes.inprocess import InProcess
 from tests.fedsplit.worlds import fours, people, public, raters, rows, sent, stream
 

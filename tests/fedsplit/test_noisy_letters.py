@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.noisy_letters import NoisyLetters, shortened
 from murmura.channel.accountant import epsilon_of, mu_of
-from murmura.channel.mechanisms import Guarantee, analytic_sigma
 from murmura.core.schedule import Schedule
 from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.protections.mechanisms import Guarantee, analytic_sigma
+from murmura.lab.protections.noisy_letters import NoisyLetters, shortened
 from murmura.runtimes.inprocess import InProcess
 from tests.fedsplit.worlds import raters
 

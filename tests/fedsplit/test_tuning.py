@@ -10,8 +10,8 @@ import pytest
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
-from murmura.kernels.factorisation.cnmf import CnmfSettings
-from murmura.studies.groups.tuned_groups import (
+from murmura.kernels.factorisation.cnmf_steps import CnmfSettings
+from murmura.lab.groups.tuned_groups import (
     RANGES,
     Folds,
     GroupChoice,

@@ -9,8 +9,8 @@ from murmura.algorithms import algorithm
 from murmura.core.interactions import Interactions
 from murmura.engine.federated_model import FederatedModel
 from murmura.runtimes.flower.people import cut_silos
-from murmura.runtimes.flower.terms import SiloTerms
-from murmura.runtimes.http.device.from_dataset import describe_federation, groups_of
+from murmura.runtimes.flower.silo_terms import SiloTerms
+from murmura.runtimes.from_dataset import describe_federation, groups_of
 from murmura.runtimes.simulation import FederatedMethod
 
 SEED = 7

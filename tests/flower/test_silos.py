@@ -16,12 +16,12 @@ from murmura.algorithms import algorithm
 from murmura.core.archive import read_archive
 from murmura.core.errors import DataError, FederationError, RunError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.runtimes.flower.messages import SiloReply, SiloRequest
 from murmura.runtimes.flower.people import SiloPeople, own_people
 from murmura.runtimes.flower.server import Ask, model_digest, ranges_of, serve_silos
 from murmura.runtimes.flower.silo import Silo
-from murmura.runtimes.flower.terms import SUPERLINK_READS, SUPERLINK_READS_EACH, SiloTerms
-from murmura.runtimes.http.device.from_dataset import describe_federation
+from murmura.runtimes.flower.silo_messages import SiloReply, SiloRequest
+from murmura.runtimes.flower.silo_terms import SUPERLINK_READS, SUPERLINK_READS_EACH, SiloTerms
+from murmura.runtimes.from_dataset import describe_federation
 from tests.cli.processes import murmura
 from tests.flower.federations import CHANNEL, SEED, cut, interactions
 

@@ -61,9 +61,9 @@ REVEALED = [
     "murmura.channel.ledger.Ledger",
     "type[murmura.baselines.base.Baseline]",
     "murmura.core.ranked_lists.RankedLists",
-    "murmura.runs.trials.Trial",
-    "murmura.studies.compare.Comparison",
-    "Generator[murmura.studies.compare.EntryMeans, None, None]",
+    "murmura.studies.runs.trials.Trial",
+    "murmura.studies.compare.run.Comparison",
+    "Generator[murmura.studies.compare.run.EntryMeans, None, None]",
     "def (folder: pathlib.Path, out: pathlib.Path | None =) -> pathlib.Path",
     "def (folder: pathlib.Path, out: pathlib.Path | None =) -> pathlib.Path",
     "-> murmura.evaluation.measure.Evaluation",
@@ -93,7 +93,7 @@ def test_an_unknown_name_is_refused_with_those_there_are() -> None:
         _ = murmura.simulated  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("order", ["import murmura.report.sections.results, murmura", "import murmura"])
+@pytest.mark.parametrize("order", ["import murmura.studies.compare.section, murmura", "import murmura"])
 def test_report_is_the_same_whatever_was_imported_before(order: str) -> None:
     code = f"{order}\nprint(murmura.report.build.__module__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -54,7 +54,10 @@ def test_every_file_of_the_package_is_in_it_and_no_other(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         there = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert {"murmura/py.typed", "murmura/studies/defaults.yaml", "murmura/experiments/fpl-table2.yaml"} <= there
-    assert {"murmura/web/static/index.html", "murmura/web/static/build.json"} <= there  # the page for browsers
+    assert {
+        "murmura/server/http/static/index.html",
+        "murmura/server/http/static/build.json",
+    } <= there  # the page for browsers
     assert wanted <= there
     assert {Path(name).suffix for name in there - wanted} <= {".py"}  # written, and not yet added to git
 

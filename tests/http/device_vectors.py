@@ -16,7 +16,7 @@ import numpy as np
 
 from murmura.algorithms import algorithm
 from murmura.channel.chain import chain
-from murmura.channel.consent import StickyRecord, client_consent
+from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.journal import Journal, JournalEntry
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings
@@ -26,7 +26,7 @@ from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 from murmura.engine.visit import visit
-from murmura.kernels.cooccurrence.packing import PackedPairs
+from murmura.kernels.packing import PackedPairs
 from tests.http.device_world import (
     CHANNEL,
     COHORT,

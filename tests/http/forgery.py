@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from murmura.channel.sealing import seal
-from murmura.runtimes.http.aggregator.aggregator import Role
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.log import LogHead, LogProof, manifest_entry, unpack_entries
-from murmura.runtimes.http.protocol.manifest import SignedManifest
-from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
-from murmura.runtimes.http.protocol.wire import NO_ADMISSION, NO_SIGNATURE, ShareHead, SharePass
+from murmura.server.aggregator.aggregator import Role
+from murmura.wire import wire
+from murmura.wire.admission import OwnAdmission
+from murmura.wire.keys import ServerKey
+from murmura.wire.log import LogHead, LogProof, manifest_entry, unpack_entries
+from murmura.wire.manifest import SignedManifest
+from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.wire import NO_ADMISSION, NO_SIGNATURE, ShareHead, SharePass
 from tests.http.network import World
 
 

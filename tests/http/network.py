@@ -15,19 +15,19 @@ from murmura.core.consent import Permission
 from murmura.core.contract import FederationInfo, History
 from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
-from murmura.runtimes.http.aggregator.aggregator import Aggregator, Role
-from murmura.runtimes.http.coordinator.coordinator import Coordinator
-from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.places import register
-from murmura.runtimes.http.device.simulated import rows_of_devices
-from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
-from murmura.runtimes.http.protocol.description import FederationDescription
-from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.refusals import UnreachableError
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
-from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR, Network, Servers, VirtualClock
+from murmura.device.device import Device
+from murmura.device.download_cache import DownloadCache
+from murmura.device.places import register
+from murmura.device.simulated import rows_of_devices
+from murmura.device.storage import Identity, InMemoryStorage
+from murmura.server.aggregator.aggregator import Aggregator, Role
+from murmura.server.coordinator.coordinator import Coordinator
+from murmura.server.coordinator.setup import FederationSetup, RoundTiming
+from murmura.server.loopback import COORDINATOR, SEED, VECTOR, Network, Servers, VirtualClock
+from murmura.wire.description import FederationDescription
+from murmura.wire.keys import ServerKey
+from murmura.wire.refusals import UnreachableError
+from murmura.wire.transport import REPLY_BYTES, HttpReply
 
 SEEDED = 11
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from murmura.core.consent import Permission
 from murmura.core.rng import client_secrets
-from murmura.runtimes.http.aggregator.aggregator import Role
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.device.joining import JoinRequest, join
-from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
+from murmura.device.device import Device
+from murmura.device.download_cache import DownloadCache
+from murmura.device.folder import DeviceFolder
+from murmura.device.joining import JoinRequest, join
+from murmura.server.aggregator.aggregator import Role
+from murmura.server.loopback import COORDINATOR, SEED, VECTOR
 from tests.http.forgery import opened_share
 from tests.http.network import SEEDED, World, entropy
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from murmura.cli.joining import _Own
 from murmura.core.channel import ChannelSettings
+from murmura.device.commands.taking_part import _Own
+from murmura.device.folder import DeviceFolder
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.inprocess import InProcess
 from tests.http.network import SEEDED, World, people
 from tests.http.own_devices import awake, settle

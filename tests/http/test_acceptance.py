@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from murmura.core.channel import ChannelSettings
-from murmura.runtimes.http.acceptance import AcceptedReports
-from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.protocol.manifest import Manifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.wire import IndividualReport
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.device.device import Device
+from murmura.server.acceptance import AcceptedReports
+from murmura.server.coordinator.individual_reports import IndividualReports
+from murmura.server.loopback import COORDINATOR
+from murmura.wire.manifest import Manifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.wire import IndividualReport
 from tests.http.network import World, people
 
 FIRST, SECOND = b"1" * 16, b"2" * 16

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from murmura.core.errors import RunError
-from murmura.runtimes.http.admitter import Admitter
-from murmura.runtimes.http.aggregator.aggregator import Aggregator, Role
-from murmura.runtimes.http.database import ServerDatabase
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.places import register
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.admission import Admission, Invitation, OwnAdmission
-from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import ask
-from murmura.runtimes.http.protocol.wire import ShareHead
-from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
+from murmura.device.device import Device
+from murmura.device.places import register
+from murmura.server.admitter import Admitter
+from murmura.server.aggregator.aggregator import Aggregator, Role
+from murmura.server.database import ServerDatabase
+from murmura.server.loopback import COORDINATOR, SEED, VECTOR
+from murmura.wire import wire
+from murmura.wire.admission import Admission, Invitation, OwnAdmission
+from murmura.wire.keys import ServerKey
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import ask
+from murmura.wire.wire import ShareHead
 from tests.http.forgery import made_share, opened_share
 from tests.http.network import World, people
 from tests.http.wire_world import ADMITTER, FEDERATION, STRANGER, admission, terms

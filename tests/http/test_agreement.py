@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from murmura.runtimes.http.protocol.refusals import UnreachableError
-from murmura.runtimes.loopback import VECTOR
+from murmura.server.loopback import VECTOR
+from murmura.wire.refusals import UnreachableError
 from tests.http.network import World, people
 
 

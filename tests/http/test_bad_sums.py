@@ -16,9 +16,9 @@ from murmura.core.arrays import Longs
 from murmura.core.consent import Permission
 from murmura.core.contract import History, Phase
 from murmura.core.rng import Words
+from murmura.device import device as device_module
+from murmura.device.device import Device, VisitOutcome
 from murmura.engine.visit import Visit, visit
-from murmura.runtimes.http.device import device as device_module
-from murmura.runtimes.http.device.device import Device, VisitOutcome
 from tests.http.network import World, people
 from tests.http.own_devices import awake, settle
 from tests.http.released_sums import CHANNEL, KNN, best, same_model, sums

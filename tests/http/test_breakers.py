@@ -14,14 +14,14 @@ import pytest
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Phase, RoundContext
 from murmura.core.rng import Rng, client_secrets, server_secret
+from murmura.device import device as device_module
+from murmura.device.device import Device
+from murmura.device.places import register
 from murmura.engine.visit import Visit, visit
-from murmura.runtimes.http.admissions import AdmissionDesk
-from murmura.runtimes.http.coordinator.breaker_search import BreakerSearch
-from murmura.runtimes.http.device import device as device_module
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.places import register
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.server.admissions import AdmissionDesk
+from murmura.server.coordinator.breaker_search import BreakerSearch
+from murmura.server.loopback import COORDINATOR
+from murmura.wire.refusals import RefusedError
 from tests.http.network import SEEDED, World, entropy, people
 
 PEOPLE, MINIMUM, ROUNDS = 24, 10, 12

@@ -18,11 +18,11 @@ from murmura.core.codec import encode_model
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.update import SentUpdate
+from murmura.device.storage import DeviceMemory
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.device.from_dataset import training_rows
-from murmura.runtimes.http.device.storage import DeviceMemory
+from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
 from tests.http.network import people
 from tests.http.processes import Served, get, served, write_table

@@ -13,15 +13,15 @@ import pytest
 
 from murmura.core.consent import Permission
 from murmura.core.errors import DataError, FederationError, RunError
-from murmura.runtimes.http.coordinator.setup import RoundTiming
-from murmura.runtimes.http.device.device import Device, VisitOutcome
-from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.device.joining import leave
-from murmura.runtimes.http.protocol.canonical import canonical
-from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.runtimes.loopback import SEED, VECTOR
+from murmura.device.device import Device, VisitOutcome
+from murmura.device.folder import DeviceFolder
+from murmura.device.joining import leave
+from murmura.server.coordinator.setup import RoundTiming
+from murmura.server.loopback import SEED, VECTOR
+from murmura.wire.canonical import canonical
+from murmura.wire.keys import ServerKey
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import HttpReply
 from tests.http.forgery import envelope, keys_of
 from tests.http.network import World, people
 from tests.http.own_devices import ADDRESSES, TRAINING, awake, opened, reports, settle

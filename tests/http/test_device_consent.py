@@ -12,10 +12,10 @@ import pytest
 
 from murmura.core.consent import Permission
 from murmura.core.errors import DataError
-from murmura.runtimes.http.device.device import VisitOutcome
-from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.device.device import VisitOutcome
+from murmura.device.folder import DeviceFolder
+from murmura.server.loopback import COORDINATOR
+from murmura.wire.refusals import RefusedError, UnreachableError
 from tests.http.network import World, people
 from tests.http.own_devices import TRAINING, awake, settle
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from murmura.core.interactions import Interactions
-from murmura.runtimes.http.coordinator.setup import RoundTiming
-from murmura.runtimes.http.device.device import Device
+from murmura.device.device import Device
+from murmura.server.coordinator.setup import RoundTiming
 from tests.http.network import World
 
 

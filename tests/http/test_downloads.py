@@ -11,17 +11,17 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.core.channel import ChannelSettings
+from murmura.device import download_cache
+from murmura.device.device import Device
+from murmura.device.download_cache import DownloadCache
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.device import download_cache
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.protocol.manifest import Download, Manifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.loopback import COORDINATOR, Loopback
+from murmura.server.loopback import COORDINATOR, Loopback
 from murmura.testing.checks import assert_same_bits, assert_same_ledger
+from murmura.wire.manifest import Download, Manifest
+from murmura.wire.refusals import RefusedError
 from tests.http.network import SEEDED, World, people
 
 FEW: dict[str, object] = {"rounds": 8, "clients": 3}

@@ -16,8 +16,8 @@ from murmura.core.contract import History, IndividualUpdates, RoundContext
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
-from murmura.runtimes.http.device.ranking import recommend
-from murmura.runtimes.http.protocol.wire import IndividualReport
+from murmura.device.recommending import recommend
+from murmura.wire.wire import IndividualReport
 from tests.http.network import SEEDED, World
 
 GROUPS = np.repeat(np.arange(4, dtype=np.int32), 6)

@@ -14,13 +14,13 @@ from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.core.contract import FederationInfo
 from murmura.core.feature_codec import encode_features
 from murmura.core.features import ItemFeatures
-from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.protocol.description import FederationDescription
-from murmura.runtimes.http.protocol.manifest import Download
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.terms import CatalogueRule, FederationTerms
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
+from murmura.device.download_cache import DownloadCache
 from murmura.testing import crowd
+from murmura.wire.description import FederationDescription
+from murmura.wire.manifest import Download
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import CatalogueRule, FederationTerms
+from murmura.wire.transport import REPLY_BYTES, HttpReply
 from tests.http.wire_world import manifest, terms
 
 DATA = crowd()

@@ -14,13 +14,13 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.population import member_places
 from murmura.core.settings import field_names
+from murmura.device.joining import JoinRequest, known_likes
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.coordinator.setup import ChannelMode, configured
-from murmura.runtimes.http.device.from_dataset import describe_items, groups_of, training_rows
-from murmura.runtimes.http.device.joining import JoinRequest, known_likes
+from murmura.runtimes.from_dataset import describe_items, groups_of, training_rows
 from murmura.runtimes.inprocess import InProcess
+from murmura.server.coordinator.setup import ChannelMode, configured
 from tests.http.processes import Processes, answers, get, served
 from tests.ports import free_ports
 

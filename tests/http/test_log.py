@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from murmura.runtimes.http.aggregator.witness import LogWitness
-from murmura.runtimes.http.database import ServerDatabase
-from murmura.runtimes.http.device import trust
-from murmura.runtimes.http.device.device import Device, VisitOutcome
-from murmura.runtimes.http.device.log_check import check_log
-from murmura.runtimes.http.device.trust import last_verified, newest_model
-from murmura.runtimes.http.protocol.canonical import canonical
-from murmura.runtimes.http.protocol.log import (
+from murmura.device import trust
+from murmura.device.device import Device, VisitOutcome
+from murmura.device.log_check import check_log
+from murmura.device.trust import last_verified, newest_model
+from murmura.server.aggregator.witness import LogWitness
+from murmura.server.database import ServerDatabase
+from murmura.server.loopback import COORDINATOR
+from murmura.wire.canonical import canonical
+from murmura.wire.log import (
     LoggedModel,
     LogHead,
     LogProof,
@@ -28,11 +29,10 @@ from murmura.runtimes.http.protocol.log import (
     terms_entry,
     unpack_entries,
 )
-from murmura.runtimes.http.protocol.manifest import Manifest, SignedManifest
-from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import HttpReply, ask
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.wire.manifest import Manifest, SignedManifest
+from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import HttpReply, ask
 from tests.http.forgery import envelope, head_of, keys_of, logged
 from tests.http.network import World, people
 from tests.http.wire_world import COORDINATOR as KEY

@@ -7,7 +7,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.runtimes.http.protocol.merkle import EMPTY, MerkleTree, extends, includes, leaf_hash, node_hash
+from murmura.wire.merkle import EMPTY, MerkleTree, extends, includes, leaf_hash, node_hash
 from tests.hypothesis_profiles import examples
 
 

@@ -19,12 +19,12 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
 from murmura.core.errors import SettingError
 from murmura.core.settings import as_dict
-from murmura.runtimes.http.aggregator.aggregator import Aggregator, Role
-from murmura.runtimes.http.device.device import TRAINING, Device, VisitOutcome
-from murmura.runtimes.http.device.storage import DeviceMemory, InMemoryStorage
-from murmura.runtimes.http.protocol.manifest import RoundPrivacy, SignedManifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.released_sum import ReleasedSum
+from murmura.device.device import TRAINING, Device, VisitOutcome
+from murmura.device.storage import DeviceMemory, InMemoryStorage
+from murmura.server.aggregator.aggregator import Aggregator, Role
+from murmura.wire.manifest import RoundPrivacy, SignedManifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.released_sum import ReleasedSum
 from tests.http.network import World, people
 
 NOISE: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-3, "hopeless": True}
@@ -204,7 +204,7 @@ def test_a_manifest_that_promises_other_noise_is_refused(tmp_path: Path) -> None
                 assert true is not None
                 return replace(true, epsilon=0.1)
 
-            patch.setattr("murmura.runtimes.http.coordinator.rounds.RoundPrivacy.of", staticmethod(more))
+            patch.setattr("murmura.server.coordinator.rounds.RoundPrivacy.of", staticmethod(more))
             manifest = world.coordinator.rounds._manifest(20, "")
         with pytest.raises(RefusedError, match="must promise the noise of its terms"):
             manifest.check_privacy(devices[0].identity.terms)
@@ -290,7 +290,7 @@ def test_a_phase_that_the_terms_leave_without_noise_is_not_answered(
         return replace(true, multipliers=few, answers={"counts": 1})
 
     monkeypatch.setattr(NoiseTerms, "of", staticmethod(counts_alone))
-    monkeypatch.setattr("murmura.runtimes.http.coordinator.rounds.outlook_of", lambda *_, **__: None)
+    monkeypatch.setattr("murmura.server.coordinator.rounds.outlook_of", lambda *_, **__: None)
     if not checked:
         monkeypatch.setattr(NoiseTerms, "check_phase", lambda *_: None)
 

@@ -11,7 +11,7 @@ from murmura.algorithms import algorithm
 from murmura.core.codec import encode_model
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.device.from_dataset import training_rows
+from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
 from tests.http import processes
 from tests.http.network import people
@@ -25,7 +25,7 @@ SETTINGS = {"epsilon": 6.0, "delta": 0.001, "hopeless": "true", "core_items": 20
 ENTRY = f"""
 from murmura.channel.noise import simulated_noise
 from murmura.cli.app import main
-from murmura.runtimes.http.aggregator.aggregator import Aggregator
+from murmura.server.aggregator.aggregator import Aggregator
 Aggregator.__init__.__defaults__ = (*Aggregator.__init__.__defaults__[:-1], simulated_noise({SEED}))
 main()
 """

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from murmura.core.channel import ChannelSettings
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.places import register
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import ask, bearer
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.device.device import Device
+from murmura.device.places import register
+from murmura.server.loopback import COORDINATOR
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import ask, bearer
 from tests.http.network import World, people
 from tests.http.own_devices import awake, settle
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from murmura.cli.joining import sentence
 from murmura.core.channel import ChannelSettings
 from murmura.core.interactions import Interactions
-from murmura.runtimes.http.device.device import VisitOutcome
-from murmura.runtimes.http.device.ranking import explain, recommend
+from murmura.device.commands.taking_part import sentence
+from murmura.device.device import VisitOutcome
+from murmura.device.recommending import explain, recommend
 from murmura.testing import crowd
 from tests.http.network import World
 

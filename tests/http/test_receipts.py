@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from murmura.core.channel import ChannelSettings
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
-from murmura.runtimes.http.protocol.wire import IndividualReport
-from murmura.runtimes.loopback import VECTOR
+from murmura.device.device import Device
+from murmura.server.loopback import VECTOR
+from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.transport import REPLY_BYTES, HttpReply
+from murmura.wire.wire import IndividualReport
 from tests.http.forgery import made_share, opened_share
 from tests.http.network import World, people
 from tests.http.test_each import GROUPS, READ, ratings

@@ -16,12 +16,12 @@ from murmura.algorithms.preset import Preset
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.message import released_counts_bytes
-from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.from_dataset import describe_federation
-from murmura.runtimes.http.device.log_check import check_log
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.device.download_cache import DownloadCache
+from murmura.device.log_check import check_log
+from murmura.runtimes.from_dataset import describe_federation
+from murmura.server.loopback import COORDINATOR
+from murmura.wire import wire
+from murmura.wire.refusals import RefusedError
 from tests.http.network import SEEDED, World, people
 from tests.http.own_devices import awake, settle
 from tests.http.released_sums import CHANNEL, KNN, best, same_model, simulated, sums

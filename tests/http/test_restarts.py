@@ -10,10 +10,10 @@ import pytest
 
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import RunError
-from murmura.runtimes.http.aggregator.aggregator import Role
-from murmura.runtimes.http.database import ServerDatabase
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.loopback import SEED, VECTOR
+from murmura.server.aggregator.aggregator import Role
+from murmura.server.database import ServerDatabase
+from murmura.server.loopback import SEED, VECTOR
+from murmura.wire.refusals import RefusedError
 from tests.http.network import World, people
 
 TRAINING: dict[str, object] = {"rounds": 2, "clients": 10, "prior": False}

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError
-from murmura.runtimes.http.coordinator.agreement import TermsKeeper
-from murmura.runtimes.http.device.device import Device, VisitOutcome
-from murmura.runtimes.http.device.joining import ManifestEvents, stay
-from murmura.runtimes.http.device.trust import GoneBackError
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.loopback import SEED, VECTOR
+from murmura.device.device import Device, VisitOutcome
+from murmura.device.joining import ManifestEvents, stay
+from murmura.device.trust import GoneBackError
+from murmura.server.coordinator.agreement import TermsKeeper
+from murmura.server.loopback import SEED, VECTOR
+from murmura.wire.refusals import RefusedError
 from tests.http.network import World, people
 
 TRAINING: dict[str, object] = {"rounds": 100, "clients": "all", "factors": 2, "prior": False}

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from murmura.core.update import Arrays
-from murmura.runtimes.http.device.trust import newest_model
-from murmura.runtimes.http.protocol.log import LoggedModel, unpack_entries
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import ask, bearer
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.device.trust import newest_model
+from murmura.server.loopback import COORDINATOR
+from murmura.wire.log import LoggedModel, unpack_entries
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import ask, bearer
 from tests.http.network import World, people
 
 TRAINING: dict[str, object] = {"rounds": 9, "clients": "all", "prior": False}

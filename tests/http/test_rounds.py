@@ -16,14 +16,14 @@ from murmura.core.consent import Permission
 from murmura.core.contract import History, RoundContext
 from murmura.core.errors import SettingError
 from murmura.core.rng import Rng, client_secrets, server_secret
+from murmura.device.storage import InMemoryStorage
 from murmura.engine.itinerary import Position
 from murmura.engine.visit import visit
-from murmura.runtimes.http.coordinator.setup import RoundTiming
-from murmura.runtimes.http.device.storage import InMemoryStorage
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-from murmura.runtimes.http.protocol.transport import ask, bearer
-from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
+from murmura.server.coordinator.setup import RoundTiming
+from murmura.server.loopback import COORDINATOR, SEED, VECTOR
+from murmura.wire import wire
+from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.transport import ask, bearer
 from tests.http.network import SEEDED, World, people
 
 TRAINING: dict[str, object] = {"rounds": 3, "clients": 10}

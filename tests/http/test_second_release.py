@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.algorithms.cooccurrence.releases import Release, ReleaseDifference
-from murmura.cli.joining import _Own
-from murmura.cli.rounds import _awaited
+from murmura.algorithms.cooccurrence.release_differences import Release, ReleaseDifference
 from murmura.core.contract import History
-from murmura.runtimes.http.coordinator.releases import CAME, Releases
-from murmura.runtimes.http.coordinator.setup import RoundTiming
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.device.commands.taking_part import _Own
+from murmura.device.device import Device
+from murmura.device.folder import DeviceFolder
+from murmura.server.commands.rounds import _awaited
+from murmura.server.coordinator.releases import CAME, Releases
+from murmura.server.coordinator.setup import RoundTiming
+from murmura.wire.refusals import RefusedError
 from tests.http.network import World, people
 from tests.http.own_devices import awake, settle
 from tests.http.released_sums import CHANNEL, KNN, best, same_model, sums
@@ -150,7 +150,7 @@ def test_a_coordinator_that_says_nothing_of_releases_has_none_to_renew(
     async def scenario() -> None:
         await settle(world, tmp_path / "0", 0)
         folder = DeviceFolder(tmp_path / "0")
-        monkeypatch.setattr("murmura.cli.joining.about", earlier)
+        monkeypatch.setattr("murmura.device.commands.taking_part.about", earlier)
         own = _Own(awake(world, folder), folder)
         assert (await own.renewed(5, lambda _: None)) is False
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import MurmuraError, RunError
-from murmura.runtimes.http import database
-from murmura.runtimes.http.database import STEPS, ServerDatabase, put_fact
-from murmura.runtimes.http.device.folder import DeviceFolder
+from murmura.device.folder import DeviceFolder
+from murmura.server import database
+from murmura.server.database import STEPS, ServerDatabase, put_fact
 from tests.http.network import World, people
 from tests.http.own_devices import TRAINING, settle
 

@@ -13,7 +13,7 @@ from murmura.algorithms import algorithm
 from murmura.core.codec import encode_model
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.device.from_dataset import training_rows
+from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
 from tests.http.network import people
 from tests.http.processes import get, served, write_table

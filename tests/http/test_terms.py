@@ -13,14 +13,14 @@ import pytest
 from murmura.channel.accountant import AGAINST, UNIT
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.errors import FederationError
-from murmura.runtimes.http.device import device
-from murmura.runtimes.http.device.trust import TermsChangedError, fetch_terms
-from murmura.runtimes.http.protocol.canonical import canonical
-from murmura.runtimes.http.protocol.manifest import SignedManifest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.terms import LARGEST, FederationTerms
-from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
-from murmura.runtimes.loopback import COORDINATOR
+from murmura.device import device
+from murmura.device.trust import TermsChangedError, fetch_terms
+from murmura.server.loopback import COORDINATOR
+from murmura.wire.canonical import canonical
+from murmura.wire.manifest import SignedManifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import LARGEST, FederationTerms
+from murmura.wire.wire import SIGNATURE_BYTES
 from tests.http.network import World, people
 from tests.http.own_devices import TRAINING, awake, settle
 from tests.http.wire_world import STRANGER, description, terms

@@ -22,30 +22,30 @@ from murmura.core.codec import decode, decode_changes, decode_model, encode
 from murmura.core.contract import Phase, RoundContext
 from murmura.core.errors import MurmuraError
 from murmura.core.rng import Rng
+from murmura.device import trust
+from murmura.device.download_cache import DownloadCache
+from murmura.device.receipts import Receipt, mark
+from murmura.device.trust import fetch_terms, verified
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
-from murmura.runtimes.http.aggregator.aggregator import Aggregator, Role
-from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
-from murmura.runtimes.http.database import ServerDatabase, put_fact
-from murmura.runtimes.http.device import trust
-from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.receipts import Receipt, mark
-from murmura.runtimes.http.device.trust import fetch_terms, verified
-from murmura.runtimes.http.dispatch import respond
-from murmura.runtimes.http.endpoints import AGGREGATOR
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.admission import Admission, Invitation, OwnAdmission, check_join
-from murmura.runtimes.http.protocol.description import FederationDescription
-from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey, check_signature
-from murmura.runtimes.http.protocol.log import LogHead, pack_entries, unpack_entries, unpack_hashes
-from murmura.runtimes.http.protocol.manifest import SignedManifest
-from murmura.runtimes.http.protocol.merkle import extends, includes, leaf_hash
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.released_sum import ReleasedSum
-from murmura.runtimes.http.protocol.terms import FederationTerms
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, check_length
-from murmura.runtimes.http.protocol.wire import IndividualReport, ShareHead, SharePass
-from murmura.runtimes.loopback import Network
+from murmura.server.aggregator.aggregator import Aggregator, Role
+from murmura.server.coordinator.individual_reports import IndividualReports
+from murmura.server.database import ServerDatabase, put_fact
+from murmura.server.dispatch import respond
+from murmura.server.endpoints import AGGREGATOR
+from murmura.server.loopback import Network
+from murmura.wire import wire
+from murmura.wire.admission import Admission, Invitation, OwnAdmission, check_join
+from murmura.wire.description import FederationDescription
+from murmura.wire.keys import SealingKey, ServerKey, check_signature
+from murmura.wire.log import LogHead, pack_entries, unpack_entries, unpack_hashes
+from murmura.wire.manifest import SignedManifest
+from murmura.wire.merkle import extends, includes, leaf_hash
+from murmura.wire.refusals import RefusedError
+from murmura.wire.released_sum import ReleasedSum
+from murmura.wire.terms import FederationTerms
+from murmura.wire.transport import REPLY_BYTES, HttpReply, check_length
+from murmura.wire.wire import IndividualReport, ShareHead, SharePass
 from tests.channel import plain_hpke
 from tests.http import wire_vectors, wire_world
 

@@ -7,9 +7,9 @@ import asyncio
 import httpcore
 import pytest
 
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.whole_requests import HELD, OneWrite
-from murmura.web.http_protocol import HttpProtocol
+from murmura.server.http.http_protocol import HttpProtocol
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.whole_requests import HELD, OneWrite
 from tests.web.server import HONEST, Machine, toy
 
 

@@ -17,16 +17,16 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.errors import FederationError
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict
-from murmura.runtimes.http.admissions import AdmissionDesk
-from murmura.runtimes.http.aggregator.aggregator import Aggregator
-from murmura.runtimes.http.coordinator.setup import RoundTiming
-from murmura.runtimes.http.database import ServerDatabase, Statement
-from murmura.runtimes.http.device.device import Device, VisitOutcome
-from murmura.runtimes.http.device.storage import DeviceMemory
-from murmura.runtimes.http.protocol.canonical import canonical
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.terms import CLOCKS_DIFFER, ReleaseWindows
-from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.device.device import Device, VisitOutcome
+from murmura.device.storage import DeviceMemory
+from murmura.server.admissions import AdmissionDesk
+from murmura.server.aggregator.aggregator import Aggregator
+from murmura.server.coordinator.setup import RoundTiming
+from murmura.server.database import ServerDatabase, Statement
+from murmura.wire.canonical import canonical
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import CLOCKS_DIFFER, ReleaseWindows
+from murmura.wire.transport import HttpReply
 from tests.channel.exact_counts import ExactCounts
 from tests.http.forgery import envelope
 from tests.http.network import World, people

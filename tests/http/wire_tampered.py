@@ -12,12 +12,12 @@ from murmura.core.codec import encode
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.row_bounds import RowBounds
 from murmura.core.update import SparseRows, Update
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.admission import Invitation
-from murmura.runtimes.http.protocol.canonical import canonical
-from murmura.runtimes.http.protocol.log import pack_entries
-from murmura.runtimes.http.protocol.manifest import SignedManifest
-from murmura.runtimes.http.protocol.wire import ShareHead
+from murmura.wire import wire
+from murmura.wire.admission import Invitation
+from murmura.wire.canonical import canonical
+from murmura.wire.log import pack_entries
+from murmura.wire.manifest import SignedManifest
+from murmura.wire.wire import ShareHead
 from tests.http import wire_world as good
 from tests.http.wire_world import ADMITTED, COORDINATOR, SEED, STRANGER, VECTOR
 

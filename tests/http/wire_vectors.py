@@ -19,11 +19,11 @@ from murmura.core.codec import encode
 from murmura.core.contract import Phase
 from murmura.core.rng import Rng
 from murmura.engine.itinerary import public_part
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.admission import Invitation, join_proof
-from murmura.runtimes.http.protocol.log import pack_entries
-from murmura.runtimes.http.protocol.merkle import leaf_hash
-from murmura.runtimes.http.protocol.wire import ShareHead
+from murmura.wire import wire
+from murmura.wire.admission import Invitation, join_proof
+from murmura.wire.log import pack_entries
+from murmura.wire.merkle import leaf_hash
+from murmura.wire.wire import ShareHead
 from tests.http.wire_tampered import tampered
 from tests.http.wire_world import (
     ADMITTER,

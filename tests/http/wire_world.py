@@ -22,23 +22,23 @@ from murmura.core.rng import Rng
 from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
+from murmura.device.receipts import mark
 from murmura.engine.visit import Visit, visit
-from murmura.runtimes.http.device.receipts import mark
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.description import FederationDescription
-from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey
-from murmura.runtimes.http.protocol.log import LogHead, LogProof, manifest_entry, model_entry, terms_entry
-from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
-from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
-from murmura.runtimes.http.protocol.released_sum import ReleasedSum, sum_content
-from murmura.runtimes.http.protocol.terms import (
+from murmura.wire import wire
+from murmura.wire.admission import OwnAdmission
+from murmura.wire.description import FederationDescription
+from murmura.wire.keys import SealingKey, ServerKey
+from murmura.wire.log import LogHead, LogProof, manifest_entry, model_entry, terms_entry
+from murmura.wire.manifest import Download, Manifest, SignedManifest
+from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.released_sum import ReleasedSum, sum_content
+from murmura.wire.terms import (
     AggregatorAddress,
     CatalogueRule,
     FederationTerms,
     ReleaseWindows,
 )
-from murmura.runtimes.http.protocol.wire import IndividualReport, ShareHead, SharePass
+from murmura.wire.wire import IndividualReport, ShareHead, SharePass
 from tests.channel import plain_hpke
 
 COORDINATOR, SEED, VECTOR, ADMITTER, ADMITTED, STRANGER = (ServerKey(bytes([n]) * 32) for n in range(1, 7))

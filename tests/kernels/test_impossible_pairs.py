@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
-from murmura.kernels.cooccurrence import weights
-from murmura.kernels.cooccurrence.packing import PackedPairs
-from murmura.kernels.cooccurrence.weights import cut_negative, ease_weights
+from murmura.kernels import item_weights
+from murmura.kernels.item_weights import cut_negative, ease_weights
+from murmura.kernels.packing import PackedPairs
 from tests.hypothesis_profiles import examples
 
 
@@ -66,7 +66,7 @@ def test_without_the_tolerance_of_the_arithmetic_people_are_accused(monkeypatch:
         G = table(seed, 40, 60)
         found.append(cut_negative(G, G.diagonal().copy()))
     assert found == [0] * 20
-    monkeypatch.setattr(weights, "TEST_ROUNDING", 0.0)
+    monkeypatch.setattr(item_weights, "TEST_ROUNDING", 0.0)
     for seed in range(20):
         G = table(seed, 40, 60)
         found.append(cut_negative(G, G.diagonal().copy()))

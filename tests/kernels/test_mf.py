@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.kernels.factorisation.mf import train_one_user, train_pairs
+from murmura.kernels.factorisation.mf_steps import train_one_user, train_pairs
 
 Table = NDArray[Any]
 USERS, ITEMS, FACTORS, PAIRS, NEGATIVES = 8, 12, 20, 600, 4

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from murmura.core.arrays import Ints
 from murmura.core.errors import FederationError
-from murmura.kernels.cooccurrence.packing import PackedPairs, add_pairs
+from murmura.kernels.packing import PackedPairs, add_pairs
 from tests.hypothesis_profiles import examples
 
 

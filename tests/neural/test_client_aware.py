@@ -5,11 +5,11 @@ import csv
 import numpy as np
 import pytest
 
-from murmura.report.papers.page import write
-from murmura.runs.comparison import ComparisonFolder
-from murmura.studies.analyses.learning import read_learning
-from murmura.studies.papers.experiments import experiment
-from murmura.studies.papers.reproduce import ExperimentPlace, reproduce
+from murmura.lab.analyses.learning import read_learning
+from murmura.lab.papers.experiment_page import write
+from murmura.lab.papers.experiments import experiment
+from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
+from murmura.studies.compare.folder import ComparisonFolder
 from tests.data.digits import write_digits
 
 pytest.importorskip("torch")

@@ -11,9 +11,9 @@ pytest.importorskip("torch", reason="torch is not installed: make test-neural in
 
 import torch
 
-from murmura.neural import neumf
+from murmura.neural import neumf_network
 from murmura.neural.tower import Tower
-from murmura.neural.training import Params
+from murmura.neural.training_loop import Params
 from tests.neural.differences import check_gradient
 from tests.neural.plain import Arrays, plain_neumf
 
@@ -21,7 +21,7 @@ USERS, ITEMS = 3, 5
 
 
 def network(layers: tuple[int, ...] = (6, 4, 3)) -> Params:
-    made = neumf.initial(USERS, ITEMS, 2, layers, torch.Generator().manual_seed(2))
+    made = neumf_network.initial(USERS, ITEMS, 2, layers, torch.Generator().manual_seed(2))
     rng = np.random.default_rng(4)  # embeddings of a trained size, biases other than zero
     return {name: torch.from_numpy(rng.normal(0, 0.7, p.shape)).requires_grad_() for name, p in made.items()}
 
@@ -35,7 +35,9 @@ def test_scores_are_those_of_the_plain_twin(layers: tuple[int, ...]) -> None:
     params = network(layers)
     user, item = torch.arange(USERS), torch.arange(ITEMS).repeat(USERS, 1)
     plain = [[plain_neumf(as_arrays(params), u, i) for i in range(ITEMS)] for u in range(USERS)]
-    assert neumf.logits(params, user, item).detach().numpy() == pytest.approx(np.array(plain), rel=1e-12)
+    assert neumf_network.logits(params, user, item).detach().numpy() == pytest.approx(
+        np.array(plain), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("layers", [(6, 4), (6, 4, 3), (2, 3, 3, 2)])
@@ -51,14 +53,18 @@ def test_cross_entropy_by_hand() -> None:
     # sigmoid(log 3) = 3/4; sigmoid(0) = 1/2. The second user has met everything: her negative does not count.
     score = torch.tensor([[math.log(3), 0.0], [0.0, 5.0]], dtype=torch.float64)
     by_hand = -(math.log(3 / 4) + math.log(1 / 2) + math.log(1 / 2)) / 3
-    assert float(neumf.cross_entropy(score, torch.tensor([True, False]))) == pytest.approx(by_hand, rel=1e-12)
+    assert float(neumf_network.cross_entropy(score, torch.tensor([True, False]))) == pytest.approx(
+        by_hand, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", sorted(network()))
 def test_gradient_by_finite_differences(name: str) -> None:
     params, user, item = network(), torch.tensor([0, 1, 2]), torch.tensor([[0, 1], [4, 2], [3, 3]])
     has_room = torch.tensor([True, True, False])
-    check_gradient(lambda: neumf.cross_entropy(neumf.logits(params, user, item), has_room), params[name])
+    check_gradient(
+        lambda: neumf_network.cross_entropy(neumf_network.logits(params, user, item), has_room), params[name]
+    )
 
 
 def test_fold_in_descends_along_the_gradient() -> None:

@@ -11,7 +11,7 @@ from murmura.cli.app import app
 from murmura.core.errors import SettingError
 from murmura.data.sources.registry import SOURCES, every_source, load
 from murmura.evaluation import METRICS, metric_of
-from murmura.studies.config import describe_settings
+from murmura.studies.configuration import describe_settings
 from murmura.studies.methods import method_class, names
 from tests.plugins.packages import install
 
@@ -71,6 +71,18 @@ import numpy as np
 from murmura.evaluation.registry import UserMetric
 
 FIRST = UserMetric("First", "whether the first item is a hit", "higher", lambda cut: cut.hit[:, 0])
+"""
+
+
+COMMAND = """
+def census(people: int = 3) -> None:
+    'Count the people of a village.'
+    print(people, "people")
+
+
+def counted(compared):
+    from murmura.report.page import Section
+    return Section.of("census", "Census", text=f"{len(compared.folder.models)} models came")
 """
 
 
@@ -196,3 +208,25 @@ def test_a_metric_with_a_value_for_every_category_has_no_place_in_the_table(
 ) -> None:
     with pytest.raises(SettingError, match="must have one value, but 'BD' has one for every category"):
         murmura("compare", "--data", "village", "--data-dir", village, "--models", "mostpop", "--metrics", "BD")
+
+
+def test_their_command_is_found_and_their_section_is_on_the_page(
+    site: Path, theirs: Path, village: Path, tmp_path: Path
+) -> None:
+    install(site, "their-census", COMMAND, commands={"census": "census"}, sections={"census": "counted"})
+    assert murmura("census", "--people", "4") == "4 people\n"
+    assert "Count the people of a village." in murmura("--help")
+    out = tmp_path / "run"
+    murmura(
+        "compare", "--data", "village", "--data-dir", village, "--models", "mostpop", "--at", "3", "--out", out
+    )
+    murmura("report", out)
+    assert "1 models came" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_their_broken_command_is_refused_by_name_and_disturbs_no_other(site: Path) -> None:
+    install(site, "their-wreck", "import nothing_of_that_name", commands={"wreck": "wreck"})
+    with pytest.raises(SettingError, match="the command 'wreck' of the package their-wreck cannot be imported"):
+        murmura("wreck", "--fast")
+    assert "wreck" in murmura("--help")
+    assert murmura("version").count(".") >= 2

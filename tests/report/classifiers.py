@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from murmura.engine.run import Run
-from murmura.runs.comparison import run_name
+from murmura.engine.run_folder import Run
+from murmura.studies.compare.folder import run_name
 from tests.report.folders import DATA, ENVIRONMENT
 
 CLIENTS = tuple(f"c{place}" for place in range(10))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.engine.run import Run
-from murmura.runs.comparison import run_name
+from murmura.engine.run_folder import Run
+from murmura.studies.compare.folder import run_name
 
 ENVIRONMENT = {"murmura": "0.1.0", "python": "3.11.2", "numpy": "2.4.0", "cores": 2, "command": None}
 DATA = {

@@ -12,13 +12,13 @@ from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.report import build
 from murmura.report.build import analyses
 from murmura.report.drawing import CURVES, VARIABLES, curve_styles, power, ramp
-from murmura.report.sections.sweep import value_places
 from murmura.report.summary import summarise
-from murmura.runs.comparison import ComparisonFolder, read_runs
-from murmura.runs.sweep import Sweep
-from murmura.studies.analyses.exposure import bias, frequencies
-from murmura.studies.compare import compare, plan
-from murmura.studies.sweep import plan_sweep, sweep
+from murmura.studies.compare.folder import ComparisonFolder, read_runs
+from murmura.studies.compare.run import compare, plan
+from murmura.studies.item_exposure import bias, frequencies
+from murmura.studies.sweep.folder import Sweep
+from murmura.studies.sweep.run import plan_sweep, sweep
+from murmura.studies.sweep.section import value_places
 from tests.studies.worlds import small_world
 
 pytestmark = pytest.mark.slow

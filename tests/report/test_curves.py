@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from murmura.report.sections.training import MOST, curve
-from murmura.runs.run import RoundTable
+from murmura.studies.runs.finished_run import RoundTable
 
 
 def test_the_first_column_that_only_grows_runs_along() -> None:

@@ -22,7 +22,7 @@ from murmura.report.sections.traffic import (
     traffic_table,
 )
 from murmura.report.summary import Results, summarise
-from murmura.runs.comparison import read_runs
+from murmura.studies.compare.folder import read_runs
 from tests.report.folders import Made, drawn, write_comparison
 
 CLIENTS = 10

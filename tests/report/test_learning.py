@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import RunError
-from murmura.report import build
-from murmura.report.build import analyses
-from murmura.report.page import Section
-from murmura.report.sections.learning import accuracy_curves, difference_curves
-from murmura.report.table import ReportTable, TableCell
-from murmura.runs.comparison import ComparisonFolder
-from murmura.studies.analyses.learning import (
+from murmura.lab.analyses.learning import (
     AGREEMENT,
     agreement,
     noise_tests,
@@ -23,6 +17,12 @@ from murmura.studies.analyses.learning import (
     read_learning,
     weighted_accuracy,
 )
+from murmura.lab.analyses.learning_section import accuracy_curves, difference_curves
+from murmura.report import build
+from murmura.report.build import analyses
+from murmura.report.page import Section
+from murmura.report.table import ReportTable, TableCell
+from murmura.studies.compare.folder import ComparisonFolder
 from tests.report.classifiers import write_classifiers
 
 SLOW = (0.505, 0.605, 0.795, 0.905)  # the first client; the tenth is .09 below

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from murmura.core.settings import changed
-from murmura.report.papers.page import write
-from murmura.studies.papers.experiments import Experiment, read_experiment
-from murmura.studies.papers.kept import kept_results
-from murmura.studies.papers.reproduce import ExperimentPlace, reproduce
+from murmura.lab.papers.experiment_page import write
+from murmura.lab.papers.experiments import Experiment, read_experiment
+from murmura.lab.papers.kept import kept_results
+from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
 from tests.studies.experiment_files import check_ins, small
 
 pytestmark = pytest.mark.slow

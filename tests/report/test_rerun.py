@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.cli import options
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.report.command_lines import FILE, inline, rerun
-from murmura.runs.comparison import ComparisonFolder
+from murmura.studies.compare.folder import ComparisonFolder
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
@@ -87,7 +87,7 @@ def test_compare_gives_the_configuration_back() -> None:
 
 @pytest.mark.parametrize("label", ["a,b", "a=b", " a", "", "a\nb"])
 def test_a_label_no_flag_can_carry_goes_through_a_file(label: str, tmp_path: Path) -> None:
-    from murmura.studies.config import CompareConfig, load_config
+    from murmura.studies.configuration import CompareConfig, load_config
 
     models = {label: {"name": "mostpop"}}
     config = {

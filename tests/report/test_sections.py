@@ -15,7 +15,7 @@ from murmura.report.glossary import GLOSSARY_FILE, terms_of, words
 from murmura.report.page import Compared, Section, document
 from murmura.report.sections import traffic
 from murmura.report.table import Column, ReportTable, plain_table, text_cell
-from murmura.runs.comparison import read_runs
+from murmura.studies.compare.folder import read_runs
 from tests.report.folders import Made, drawn, federation, write_comparison
 
 SCRIPT = "<script>alert(1)</script>"

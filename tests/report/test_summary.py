@@ -13,10 +13,10 @@ from murmura.evaluation.intervals import bootstrap_interval
 from murmura.evaluation.significance import compare_values
 from murmura.report.sections.differences import difference_table, seed_table
 from murmura.report.sections.planes import both, front
-from murmura.report.sections.results import outcome, result_tables
 from murmura.report.summary import Results, named_tests, summarise
 from murmura.report.table import ReportTable, TableCell
-from murmura.runs.comparison import read_runs
+from murmura.studies.compare.folder import read_runs
+from murmura.studies.compare.section import outcome, result_tables
 from tests.report.folders import Made, drawn, federation, write_comparison
 
 BY_ID = np.argsort([f"u{i}" for i in range(200)])  # users are kept in the order of their ids as text

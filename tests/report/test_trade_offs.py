@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import DataError, SettingError
-from murmura.report.papers.trade_offs import PAGE, PICTURE, trade_offs_text, write_trade_offs
-from murmura.studies.trade_offs import NAME, kept_number, printed, read_trade_offs
+from murmura.lab.papers.trade_off_page import PAGE, PICTURE, trade_offs_text, write_trade_offs
+from murmura.lab.papers.trade_offs import NAME, kept_number, printed, read_trade_offs
 from tests.cli.processes import murmura
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"

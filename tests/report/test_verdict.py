@@ -5,7 +5,7 @@ import math
 import pytest
 
 from murmura.evaluation.intervals import Interval
-from murmura.report.papers.numbers import Better, difference, verdict
+from murmura.lab.papers.numbers import Better, difference, verdict
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError
-from murmura.engine.run import Run
-from murmura.runs.comparison import ComparisonFolder, read_runs, run_name
-from murmura.runs.folders import open_folder
-from murmura.runs.parts import read_typed
-from murmura.runs.reproduction import ChosenEntry, ReproductionFolder, RowChoice
-from murmura.runs.search import SearchFolder
-from murmura.runs.trials import Trial, best
+from murmura.engine.run_folder import Run
+from murmura.studies.compare.folder import ComparisonFolder, read_runs, run_name
+from murmura.studies.runs.folders import open_folder
+from murmura.studies.runs.parts import read_typed
+from murmura.studies.runs.reproduction import ChosenEntry, ReproductionFolder, RowChoice
+from murmura.studies.runs.trials import Trial, best
+from murmura.studies.search.folder import SearchFolder
 from tests.report.folders import Made, drawn, write_comparison
 
 

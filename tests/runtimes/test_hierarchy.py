@@ -11,7 +11,7 @@ from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
-from murmura.runtimes.hierarchy import Arrangement, Regional, gather_members, group_levels, region_levels
+from murmura.lab.protections.hierarchy import Arrangement, Regional, gather_members, group_levels, region_levels
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
 from tests.flower.federations import SEED, interactions

@@ -7,7 +7,7 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.fpl.fpl import FPL
-from murmura.channel.secure_aggregation.sum_protocol import AbortedSumError
+from murmura.channel.sum_protocol import AbortedSumError
 from murmura.core.channel import MECHANISMS, SUM_PROTOCOLS, ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.core.rng import Rng
@@ -15,11 +15,11 @@ from murmura.core.schedule import Schedule
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.coordinator.setup import configured
-from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
+from murmura.server.coordinator.setup import configured
 from murmura.testing import crowd
+from murmura.wire.refusals import RefusedError
 from tests.http.wire_world import terms
 
 

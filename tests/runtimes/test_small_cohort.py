@@ -6,8 +6,8 @@ import pytest
 
 import murmura
 from murmura.core.errors import SettingError
-from murmura.runtimes.http.coordinator.setup import configured
 from murmura.runtimes.simulation import simulated, small_cohort
+from murmura.server.coordinator.setup import configured
 
 
 @pytest.mark.parametrize(

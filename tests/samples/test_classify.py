@@ -19,7 +19,7 @@ from murmura.engine.experiment import score
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.protocol import protocol
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.runtimes.inprocess import InProcess
 from murmura.studies.methods import method
 from murmura.testing import crowd, labelled

@@ -12,11 +12,11 @@ from murmura.core.contract import FederationInfo, History, Samples
 from murmura.core.errors import DataError
 from murmura.core.interactions import Vocabulary
 from murmura.core.samples import Classification
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.simulated import rows_of_devices
-from murmura.runtimes.http.protocol.description import FederationDescription
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.device.device import Device
+from murmura.device.simulated import rows_of_devices
 from murmura.testing import crowd, labelled
+from murmura.wire.description import FederationDescription
+from murmura.wire.refusals import RefusedError
 
 
 def description() -> FederationDescription:

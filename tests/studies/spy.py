@@ -12,10 +12,10 @@ from murmura.core.model import Model
 from murmura.core.split import Split
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import protocol, whole_split
-from murmura.engine.run import Run
-from murmura.runs.search import CHOICE
-from murmura.studies.config import DataConfig
-from murmura.studies.search.search_folder import SearchConfig, search_run
+from murmura.engine.run_folder import Run
+from murmura.studies.configuration import DataConfig
+from murmura.studies.search.folder import CHOICE
+from murmura.studies.search.run import SearchConfig, search_run
 
 SEEN: list[tuple[int, int]] = []  # tables met, tables that hold a test pair
 FILE = Path(sys.argv[1])

@@ -7,7 +7,7 @@ from murmura.core.errors import SettingError
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import prepare, protocol
 from murmura.runtimes.simulation import simulated
-from murmura.studies.search.blend import MODEL, Blend, blended, blends, choose
+from murmura.studies.blend.run import MODEL, Blend, blended, blends, choose
 
 SMALL = {"epochs": 3, "item_factors": 4, "factors": 2, "item_reg": 2.0, "gamma": 0.1}
 

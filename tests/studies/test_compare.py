@@ -10,8 +10,8 @@ from murmura.baselines import baseline
 from murmura.core.errors import RunError, SettingError
 from murmura.core.split import Split
 from murmura.engine.protocol import protocol, whole_split
-from murmura.engine.run import Run
-from murmura.studies.compare import compare, plan
+from murmura.engine.run_folder import Run
+from murmura.studies.compare.run import compare, plan
 from tests.studies.worlds import small_world
 
 

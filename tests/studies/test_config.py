@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import SettingError
-from murmura.studies.config import (
+from murmura.studies.configuration import (
     CompareConfig,
     FitConfig,
     check_config,

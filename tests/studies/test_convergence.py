@@ -1,8 +1,8 @@
 """Rounds until a federation comes near its best, read off the curves of trials."""
 
-from murmura.report.sections.convergence import convergence, convergence_section
+from murmura.lab.analyses.convergence_section import convergence, convergence_section
 from murmura.report.table import to_csv
-from murmura.runs.trials import Trial
+from murmura.studies.runs.trials import Trial
 
 
 def trial(row: str, curve: tuple[float, ...], **settings: object) -> Trial:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from murmura.engine.run import Run
-from murmura.runs.trials import Trial
+from murmura.engine.run_folder import Run
 from murmura.studies.leaks.check import Evidence
+from murmura.studies.runs.trials import Trial
 
 LOW, HIGH = (Trial({"factors": k}, value, model="mf", row="mf") for k, value in ((3, 0.7), (5, 0.9)))
 

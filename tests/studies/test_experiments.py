@@ -8,16 +8,16 @@ import pytest
 from murmura.core.errors import SettingError
 from murmura.core.settings import field_names
 from murmura.data.sources.registry import SOURCES
-from murmura.studies.data_facts import SOURCE, TRAINING, WHOLE
-from murmura.studies.papers.experiments import (
+from murmura.lab.papers.experiments import (
     Experiment,
     Quick,
     Row,
     experiment,
-    experiment_folder,
     experiment_names,
     read_experiment,
 )
+from murmura.studies.configuration import experiment_folder
+from murmura.studies.data_facts import SOURCE, TRAINING, WHOLE
 from tests.studies.experiment_files import EXPERIMENT, small
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +86,7 @@ def test_no_print_for_italy_is_doubted_on_the_oldest_fifth_but_that_of_vae(name:
 
 
 def test_quick_keeps_every_row_and_has_less_to_do() -> None:
-    from murmura.studies.papers.reproduce import fits
+    from murmura.lab.papers.reproduce import fits
 
     whole = experiment("federank-table2")
     quick = whole.smaller()

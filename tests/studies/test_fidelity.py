@@ -9,8 +9,8 @@ from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.errors import RunError, SettingError
 from murmura.core.score_terms import ScoreTerms
 from murmura.data.sources.registry import load
-from murmura.studies.analyses.fidelity import FIDELITY, REASONS, fidelity_of, removals
-from murmura.studies.compare import compare, plan
+from murmura.lab.analyses.fidelity import FIDELITY, REASONS, fidelity_of, removals
+from murmura.studies.compare.run import compare, plan
 from murmura.studies.methods import method
 from tests.studies.worlds import small_world
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.sweep import FRESHNESS, NORMALISED, freshness, points
-from murmura.studies.sweep import plan_sweep, sweep
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.sweep.folder import FRESHNESS, NORMALISED, freshness, points
+from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.studies.worlds import small_world
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError
-from murmura.report.papers.kept_page import kept_page
-from murmura.studies.papers.experiments import experiment
-from murmura.studies.papers.kept import PLACE, KeptResult, checkout, keep, kept_results, written
+from murmura.lab.papers.experiments import experiment
+from murmura.lab.papers.kept import PLACE, KeptResult, checkout, keep, kept_results, written
+from murmura.lab.papers.kept_page import kept_page
 
 SHOWN = experiment("thesis-fig4.2")
 ENDS = (".csv", "-tables.csv", ".json")

@@ -9,8 +9,8 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.core.version import __version__
-from murmura.studies.papers.experiments import experiment
-from murmura.studies.papers.kept import (
+from murmura.lab.papers.experiments import experiment
+from murmura.lab.papers.kept import (
     PLACE,
     KeptResult,
     checkout,

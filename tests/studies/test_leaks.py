@@ -16,17 +16,17 @@ from scipy.stats import binom
 from murmura.core.errors import LeakError
 from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, TRAIN, Split
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.engine.sealed import Sealed
 from murmura.evaluation.significance import chance_of
-from murmura.runs.search import TRIALS
-from murmura.studies.compare import compare, plan
+from murmura.lab.papers.experiments import read_experiment
+from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
+from murmura.studies.compare.run import compare, plan
 from murmura.studies.leaks.check import LeakCheck, check_leaks
 from murmura.studies.leaks.isolated_process import isolated
 from murmura.studies.methods import method
-from murmura.studies.papers.experiments import read_experiment
-from murmura.studies.papers.reproduce import ExperimentPlace, reproduce
-from murmura.studies.search.search_folder import evaluate_search, search_run
+from murmura.studies.search.folder import TRIALS
+from murmura.studies.search.run import evaluate_search, search_run
 from tests.cli.processes import murmura, ratings
 from tests.engine.test_sealed import ready
 from tests.hypothesis_profiles import examples

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.kgflex.gain import gain
+from murmura.algorithms.kgflex.loop_arrays import entropy_table
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import DataError, RunError
 from murmura.data.sources.registry import load
-from murmura.kernels.kgflex_layout import entropy_table
-from murmura.studies.analyses.preservation import PRESERVATION, preserved, rankings, totals
-from murmura.studies.compare import compare, plan
+from murmura.lab.analyses.preservation import PRESERVATION, preserved, rankings, totals
+from murmura.studies.compare.run import compare, plan
 from murmura.studies.methods import method
 from tests.studies.test_fidelity import compared, world
 

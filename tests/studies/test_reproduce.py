@@ -11,13 +11,13 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.core.settings import changed
-from murmura.engine.run import Run
-from murmura.report.papers.page import write
-from murmura.runs.trials import Trial, best
-from murmura.studies.compare import usual_settings
-from murmura.studies.config import DataConfig
-from murmura.studies.papers.experiments import read_experiment
-from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
+from murmura.engine.run_folder import Run
+from murmura.lab.papers.experiment_page import write
+from murmura.lab.papers.experiments import read_experiment
+from murmura.lab.papers.reproduce import ExperimentPlace, fits, reproduce
+from murmura.studies.compare.run import usual_settings
+from murmura.studies.configuration import DataConfig
+from murmura.studies.runs.trials import Trial, best
 from tests.cli.processes import MURMURA, alive, children, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError, SettingError
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.report import build
-from murmura.runs.search import CHOICE, TRIALS, SearchFolder
-from murmura.studies.config import DataConfig
-from murmura.studies.search.search_folder import SearchConfig, evaluate_search, search_run
+from murmura.studies.configuration import DataConfig
+from murmura.studies.search.folder import CHOICE, TRIALS, SearchFolder
+from murmura.studies.search.run import SearchConfig, evaluate_search, search_run
 from tests.cli.processes import killed_at, murmura, ratings
 
 pytestmark = pytest.mark.slow

@@ -15,8 +15,8 @@ import pytest
 from murmura.core.errors import DataError, MissingExtraError, SettingError
 from murmura.core.settings import field_names
 from murmura.engine.protocol import prepare, protocol, whole_split
-from murmura.studies import side_by_side
-from murmura.studies.compare import compare, plan
+from murmura.studies.compare import side_by_side
+from murmura.studies.compare.run import compare, plan
 from murmura.studies.methods import method_class, names
 from murmura.studies.search.grid import grid, search
 from murmura.studies.worker_pool import Workers, as_finished, processes

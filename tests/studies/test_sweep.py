@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from murmura.core.errors import RunError, SettingError
-from murmura.engine.run import Run
-from murmura.runs.comparison import ComparisonFolder, run_name
-from murmura.runs.sweep import Sweep, points
-from murmura.studies.sweep import plan_sweep, sweep
+from murmura.engine.run_folder import Run
+from murmura.studies.compare.folder import ComparisonFolder, run_name
+from murmura.studies.sweep.folder import Sweep, points
+from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.studies.worlds import small_world
 
 QUICK = {"epochs": 2, "factors": 3}
@@ -144,7 +144,7 @@ def test_a_model_is_swept_or_stands_beside() -> None:
 
 
 def test_an_ordinary_comparison_is_no_sweep(tmp_path: Path) -> None:
-    from murmura.studies.compare import compare, plan
+    from murmura.studies.compare.run import compare, plan
 
     list(compare(plan(small_world(), "default", {"mostpop": {}}), tmp_path / "c"))
     assert ComparisonFolder.open(tmp_path / "c").sweep is None

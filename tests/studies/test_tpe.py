@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from murmura.core.errors import RunError, SettingError
-from murmura.runs.trials import Trial, name_of
+from murmura.studies.runs.trials import Trial, name_of
 from murmura.studies.search.grid import search
 from murmura.studies.search.tpe import Range, Space, Tpe, corners, parse_range
 from tests.studies.test_search import ready

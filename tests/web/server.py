@@ -12,12 +12,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from murmura.runtimes.http.endpoints import BINARY, EVENTS, Endpoint, HttpRequest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.web.app import App
-from murmura.web.connections import ConnectionLimits
-from murmura.web.limits import BodyLimits, RequestLimits
-from murmura.web.serving import ListenAddress, Server
+from murmura.server.endpoints import BINARY, EVENTS, Endpoint, HttpRequest
+from murmura.server.http.connections import ConnectionLimits
+from murmura.server.http.limits import BodyLimits, RequestLimits
+from murmura.server.http.machine_app import App
+from murmura.server.http.serving import ListenAddress, Server
+from murmura.wire.refusals import RefusedError
 
 HONEST, ENEMY = "127.0.0.1", "127.0.0.2"
 MEGABYTE = 1 << 20

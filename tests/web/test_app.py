@@ -15,17 +15,17 @@ from typing import Any
 import httpx
 import pytest
 
-from murmura.runtimes.http import endpoints
-from murmura.runtimes.http.dispatch import respond
-from murmura.runtimes.http.protocol.admission import join_proof
-from murmura.runtimes.http.protocol.refusals import STATUS, RefusedError
-from murmura.web.app import App
-from murmura.web.connections import listen
-from murmura.web.events import EventStream
-from murmura.web.http_protocol import Service
-from murmura.web.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, RequestLimits
-from murmura.web.places import Places
-from murmura.web.serving import answering
+from murmura.server import endpoints
+from murmura.server.dispatch import respond
+from murmura.server.http.connection_places import Places
+from murmura.server.http.connections import listen
+from murmura.server.http.events import EventStream
+from murmura.server.http.http_protocol import Service
+from murmura.server.http.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, RequestLimits
+from murmura.server.http.machine_app import App
+from murmura.server.http.serving import answering
+from murmura.wire.admission import join_proof
+from murmura.wire.refusals import STATUS, RefusedError
 from tests.http.network import World, people
 from tests.web.server import ANY, PATIENCE, listening
 

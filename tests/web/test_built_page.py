@@ -12,7 +12,7 @@ import pytest
 from tests.docs.kept_numbers import agrees, claim, kept
 
 ROOT = Path(__file__).parents[2]
-WEB, BUILT = ROOT / "web", ROOT / "src/murmura/web/static"
+WEB, BUILT = ROOT / "web", ROOT / "src/murmura/server/http/static"
 # as web/vite.sw.config.ts has them
 SOURCES = ("index.html", "package-lock.json", "vite.config.ts", "vite.sw.config.ts", "public", "src")
 HEAVIEST = 90_000  # bytes of a first visit, compressed, without the model

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runtimes.http.endpoints import HttpRequest
-from murmura.web.app import App
-from murmura.web.http_protocol import CHUNK, PIECE, HttpProtocol, Service
-from murmura.web.proxies import Proxies
-from murmura.web.serving import ListenAddress
+from murmura.server.endpoints import HttpRequest
+from murmura.server.http.http_protocol import CHUNK, PIECE, HttpProtocol, Service
+from murmura.server.http.machine_app import App
+from murmura.server.http.proxies import Proxies
+from murmura.server.http.serving import ListenAddress
 from tests.http.certificates import certificate
 from tests.web.server import ANY, HONEST, KEY, MEGABYTE, PLENTY, TABLE, Machine, begin, connected, nothing, toy
 

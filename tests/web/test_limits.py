@@ -9,14 +9,14 @@ import httpx
 import pytest
 
 from murmura.core.errors import DataError
-from murmura.runtimes.http.dispatch import respond
-from murmura.runtimes.http.endpoints import SMALL, Endpoint, HttpRequest
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import VERSION_HEADER
-from murmura.web.app import App
-from murmura.web.connections import listen
-from murmura.web.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, origin
-from murmura.web.places import Places
+from murmura.server.dispatch import respond
+from murmura.server.endpoints import SMALL, Endpoint, HttpRequest
+from murmura.server.http.connection_places import Places
+from murmura.server.http.connections import listen
+from murmura.server.http.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, origin
+from murmura.server.http.machine_app import App
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import VERSION_HEADER
 from tests.web.server import KEY, PLENTY, TABLE, Machine, check_key, listening, nothing
 
 

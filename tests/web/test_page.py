@@ -13,14 +13,14 @@ import httpx
 import pytest
 
 from murmura.core.errors import SettingError
-from murmura.runtimes.http import endpoints
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.web import verification
-from murmura.web.app import App
-from murmura.web.origins import PageOrigin
-from murmura.web.page import TITLES, WORKER, PageFile, VisitorPage, spoken_paths
+from murmura.server import endpoints
+from murmura.server.http import verification
+from murmura.server.http.machine_app import App
+from murmura.server.http.origins import PageOrigin
+from murmura.server.http.page_files import TITLES, WORKER, PageFile, VisitorPage, spoken_paths
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.refusals import RefusedError
+from murmura.wire.transport import HttpReply
 from tests.http.network import World, people
 from tests.web.test_app import COORDINATOR, PLENTY, nothing, served
 

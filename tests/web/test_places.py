@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from murmura.web.places import Places
-from murmura.web.unread import UnreadReplies
+from murmura.server.http.connection_places import Places
+from murmura.server.http.unread import UnreadReplies
 
 
 class Waiting:

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from murmura.web.serving import keep_freed_memory
+from murmura.server.http.serving import keep_freed_memory
 
 BODIES = """
 import resource, sys
-from murmura.web.serving import keep_freed_memory
+from murmura.server.http.serving import keep_freed_memory
 if sys.argv[1] == "kept":
     keep_freed_memory()
 def bodies():

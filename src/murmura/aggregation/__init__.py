@@ -13,14 +13,14 @@ from murmura.core.errors import SettingError
 from murmura.core.plugins import Registry
 
 if TYPE_CHECKING:
-    from murmura.aggregation.base import Criterion
+    from murmura.aggregation.client_criterion import Criterion
 
 
 def _criterion(name: str, found: object) -> type[Criterion] | Criterion | None:
     """A criterion as it is, or a class of them."""
     from inspect import isabstract
 
-    from murmura.aggregation.base import Criterion
+    from murmura.aggregation.client_criterion import Criterion
 
     if isinstance(found, type):
         return found if issubclass(found, Criterion) and not isabstract(found) else None

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.aggregation.base import ClientView, Criterion
+from murmura.aggregation.client_criterion import ClientView, Criterion
 from murmura.core.update import SparseRows
 
 

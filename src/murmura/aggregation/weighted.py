@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from murmura.aggregation import messages
-from murmura.aggregation.base import ClientView, Criterion, measured, out_of_range
+from murmura.aggregation.client_criterion import ClientView, Criterion, measured, out_of_range
 from murmura.aggregation.messages import CRITERIA, QUALITY, WEIGHT, WEIGHTING, Shares, Standing
-from murmura.aggregation.ordering import OrderTrials, orders
+from murmura.aggregation.priority import OrderTrials, orders
 from murmura.aggregation.weighting import Score, Weighting, shares, total_share
 from murmura.aggregation.wrapper import Wrapper
 from murmura.core.arrays import Bools, Floats

@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from murmura.aggregation import criterion, scores
-from murmura.aggregation.base import Criterion
-from murmura.aggregation.ordering import MOST
+from murmura.aggregation.client_criterion import Criterion
+from murmura.aggregation.priority import MOST
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.core.settings import settings

@@ -1,7 +1,7 @@
 """Collaborative NMF with biases: the centralised row of FedSPLIT's table 3 (equations 5 to 13).
 
 W_i . H_j + b_W_i + b_H_j + mu estimates the rating of user i for item j; factors are not negative. How
-the steps depart from the printed equations, and why, is said in `kernels.factorisation.cnmf`.
+the steps depart from the printed equations, and why, is said in `kernels.factorisation.cnmf_steps`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, server_secret
 from murmura.core.settings import settings
-from murmura.kernels.factorisation.cnmf import (
+from murmura.kernels.factorisation.cnmf_steps import (
     CnmfSettings,
     Factors,
     factorise,

@@ -22,7 +22,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Positive, settings
-from murmura.kernels.cooccurrence.weights import ease_weights, inverse
+from murmura.kernels.item_weights import ease_weights, inverse
 from murmura.kernels.sparse import Sparse, dense_times_sparse, gram, sparse_times_dense
 
 USERS_AT_ONCE = 128

@@ -21,7 +21,7 @@ from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
-from murmura.kernels.factorisation.mf import train_one_user, train_pairs
+from murmura.kernels.factorisation.mf_steps import train_one_user, train_pairs
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_others
 from murmura.kernels.random.philox import permute
 

@@ -1,6 +1,6 @@
 """Liang, Krishnan, Hoffman and Jebara: Variational autoencoders for collaborative filtering (WWW 2018).
 
-Mult-VAE^PR. The network is trained with torch (`murmura.neural.multvae` has the formulas); it answers in
+Mult-VAE^PR. The network is trained with torch (`neural.multvae_network` has the formulas); it answers in
 numpy, without noise: z is the mean.
 """
 
@@ -96,8 +96,8 @@ class MultVae(Baseline):
         """Train the network on one thread; needs the extra `neural`."""
         require_torch(self.name)
         require_rows(train, self.name)
-        from murmura.neural import multvae
-        from murmura.neural.training import BatchSchedule
+        from murmura.neural import multvae_network
+        from murmura.neural.training_loop import BatchSchedule
 
         encoder, latent, decoder = map(int, self.topology.split("-"))
         histories = Histories.of(train)
@@ -105,11 +105,11 @@ class MultVae(Baseline):
         def seen(epoch: int, network: Arrays) -> bool:
             return watch is None or watch(epoch, MultVaeModel(train, histories, network))
 
-        network = multvae.train(
+        network = multvae_network.train(
             histories,
             (encoder, latent, decoder),
             BatchSchedule(self.epochs, self.batch, self.learning_rate, self.l2),
-            multvae.Noise(self.dropout, self.anneal_cap, self.anneal_epochs),
+            multvae_network.Noise(self.dropout, self.anneal_cap, self.anneal_epochs),
             seed,
             progress,
             None if watch is None else seen,

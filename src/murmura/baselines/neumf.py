@@ -1,6 +1,6 @@
 """He, Liao, Zhang, Nie, Hu and Chua: Neural collaborative filtering (WWW 2017), NeuMF.
 
-The network is trained with torch (`murmura.neural.neumf` has the formulas); it answers in numpy.
+The network is trained with torch (`murmura.neural.neumf_network` has the formulas); it answers in numpy.
 """
 
 from __future__ import annotations
@@ -122,15 +122,15 @@ class NeuMf(Baseline):
         """Train the network on one thread; needs the extra `neural`."""
         require_torch(self.name)
         require_rows(train, self.name)
-        from murmura.neural import neumf
-        from murmura.neural.training import BatchSchedule
+        from murmura.neural import neumf_network
+        from murmura.neural.training_loop import BatchSchedule
 
         histories = Histories.of(train)
 
         def seen(epoch: int, network: Arrays) -> bool:
             return watch is None or watch(epoch, NeuMfModel(train, histories, network, self.negatives))
 
-        network = neumf.train(
+        network = neumf_network.train(
             histories,
             self.factors,
             tuple(map(int, self.layers.split("-"))),
@@ -145,6 +145,6 @@ class NeuMf(Baseline):
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The items drawn beside every training pair, by the generator of that seed and epoch."""
         require_torch(self.name)
-        from murmura.neural import neumf
+        from murmura.neural import neumf_network
 
-        return neumf.drawn_negatives(Histories.of(train), self.negatives, seed, epoch)
+        return neumf_network.drawn_negatives(Histories.of(train), self.negatives, seed, epoch)

@@ -1,6 +1,6 @@
 """Kang and McAuley: Self-attentive sequential recommendation (ICDM 2018), SASRec.
 
-The network is trained with torch (`murmura.neural.sasrec` has the formulas and says where it departs from the
+The network is trained with torch (`neural.sasrec_network` has the formulas and says where it departs from the
 paper); it answers in numpy, from the end of a person's history.
 """
 
@@ -136,17 +136,17 @@ class SasRec(Baseline):
         require_torch(self.name)
         require_rows(train, self.name)
         self.check(train, seed)
-        from murmura.neural import sasrec
-        from murmura.neural.training import BatchSchedule
+        from murmura.neural import sasrec_network
+        from murmura.neural.training_loop import BatchSchedule
 
         sequences = Sequences.of(train)
 
         def seen(epoch: int, network: Arrays) -> bool:
             return watch is None or watch(epoch, SasRecModel(train, sequences, network, self.heads))
 
-        network = sasrec.train(
+        network = sasrec_network.train(
             sequences,
-            sasrec.Shape(self.dim, self.blocks, self.heads, self.length, self.dropout),
+            sasrec_network.Shape(self.dim, self.blocks, self.heads, self.length, self.dropout),
             self.negatives,
             BatchSchedule(self.epochs, self.batch, self.learning_rate, self.l2),
             seed,
@@ -169,6 +169,6 @@ class SasRec(Baseline):
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The unmet items that are set against the next ones, by the generator of that seed and epoch."""
         require_torch(self.name)
-        from murmura.neural import sasrec
+        from murmura.neural import sasrec_network
 
-        return sasrec.drawn_negatives(Sequences.of(train), self.negatives, seed, epoch)
+        return sasrec_network.drawn_negatives(Sequences.of(train), self.negatives, seed, epoch)

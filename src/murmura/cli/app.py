@@ -4,44 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from murmura.cli import (
-    aggregate,
-    analyse,
-    audit,
-    blend,
-    check_leaks,
-    compare,
-    config,
-    consent,
-    data,
-    demo,
-    devices,
-    doctor,
-    evaluate,
-    export,
-    fit,
-    groups,
-    invite,
-    join,
-    leave,
-    ledger,
-    log,
-    privacy,
-    recommend,
-    report,
-    reproduce,
-    rounds,
-    search,
-    serve,
-    silos,
-    simulate,
-    sweep,
-    verify,
-)
+from murmura.cli.commands import COMMANDS, Command
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MurmuraError
 
@@ -51,7 +20,50 @@ EXIT_CODES = (
     "5 optional part missing, 6 refused by the federation, 7 a leak, 130 interrupted."
 )
 
+
+class Commands(TyperGroup):
+    """The commands of the table: only the one that is asked for is imported."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Ours in the order of the table, then those of other packages."""
+        return [*COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name; one that cannot be imported stands in the list all the same."""
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        try:
+            return _command(cmd_name, COMMANDS.get(cmd_name))
+        except MurmuraError as error:
+            return _command(cmd_name, _broken(error))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """What the words ask for; a broken command of another package says so in its own sentence."""
+        if args and args[0] in COMMANDS:
+            COMMANDS.get(args[0])
+        return super().resolve_command(ctx, args)
+
+
+def _broken(error: MurmuraError) -> Callable[[], None]:
+    def broken() -> None:
+        raise error
+
+    broken.__doc__ = str(error)
+    return broken
+
+
+def _command(name: str, found: Command) -> Any:
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        alone.command(name)(found)
+    made = typer.main.get_command(alone)
+    return getattr(made, "commands", {}).get(name, made)
+
+
 app = typer.Typer(
+    cls=Commands,
     name="murmura",
     help="A federated recommender, with honest evaluation against centralised rivals.",
     epilog=EXIT_CODES,
@@ -61,41 +73,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(ledger.ledger_app, name="ledger", help="Check and export what left a device.")
-app.add_typer(data.data_app, name="data", help="List, describe, fetch, split, convert and make data sets.")
-app.add_typer(config.config_app, name="config", help="Show, check and describe configuration files.")
-app.add_typer(
-    reproduce.reproduce_app,
-    name="reproduce",
-    help="The papers' tables and figures of results, one command each.",
-)
-app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep or comparison closely.")
-app.add_typer(groups.groups_app, name="groups", help="FedSPLIT's tables over groups, tuned or not.")
-app.add_typer(invite.invite_app, name="invite", help="Invite devices to a federation, and take it back.")
-app.add_typer(log.log_app, name="log", help="Check the public log of a federation.")
-app.add_typer(privacy.privacy_app, name="privacy", help="What noise will cost, before anybody is asked.")
-app.add_typer(rounds.rounds_app, name="rounds", help="Watch and order a federation that is served.")
-app.add_typer(silos.silos_app, name="silos", help="A federation of organisations, carried by Flower.")
-STUDIES = (
-    fit,
-    check_leaks,
-    evaluate,
-    export,
-    compare,
-    search,
-    blend,
-    sweep,
-    simulate,
-    recommend,
-    report,
-    audit,
-    demo,
-    doctor,
-)
-FEDERATION = (serve, aggregate, join, consent, leave, devices, verify)
-for module in (*STUDIES, *FEDERATION):  # each has the command of its name
-    command = getattr(module, module.__name__.rpartition(".")[2])
-    app.command(command.__name__.replace("_", "-"))(command)
 
 
 @app.callback()

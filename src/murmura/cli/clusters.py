@@ -11,7 +11,7 @@ from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
     from murmura.runtimes.cluster import Cluster
-    from murmura.studies.compare import Comparison
+    from murmura.studies.compare.run import Comparison
 
 
 @contextmanager

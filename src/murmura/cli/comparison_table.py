@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from murmura.cli.console import say, size, table
+from murmura.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from murmura.report.summary import ModelSummary, Results
-    from murmura.studies.compare import Comparison, EntryMeans
+    from murmura.report.table import ReportTable
+    from murmura.studies.compare.run import Comparison, EntryMeans
 
 READS = "the server reads"  # the heading of who can read what
 INTERVAL = "95 %"
@@ -31,9 +33,9 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     from murmura.core.method import EVERYTHING
     from murmura.evaluation.registry import is_summary
     from murmura.report.summary import summarise
-    from murmura.runs.comparison import read_runs
-    from murmura.runs.parts import printable
+    from murmura.studies.compare.folder import read_runs
     from murmura.studies.methods import method
+    from murmura.studies.runs.parts import printable
 
     results = summarise(read_runs(folder))
     keys = [key for key in (*results.metrics, *results.costs) if is_summary(key)]
@@ -94,8 +96,8 @@ def _decimals(plan: Comparison, results: Results, key: str) -> int:
 
 def _cell(results: Results, line: ModelSummary, key: str, decimals: int) -> str:
     from murmura.evaluation.metric_names import badness, is_cost
-    from murmura.report.sections.results import marks
     from murmura.report.summary import is_number
+    from murmura.studies.compare.section import marks
 
     found = line.values.get(key)
     if found is None or not is_number(found):
@@ -122,7 +124,7 @@ def _interval(line: ModelSummary, key: str, decimals: int) -> str:
 def _notes(results: Results, best: bool) -> list[str]:
     """What the marks of the table mean, each only where it occurs."""
     from murmura.evaluation.paired import ALPHA
-    from murmura.studies.compare import BELOW_MOSTPOP
+    from murmura.studies.compare.run import BELOW_MOSTPOP
 
     key, notes = results.primary, []
     if best:
@@ -142,7 +144,7 @@ def _notes(results: Results, best: bool) -> list[str]:
 def _sentences(plan: Comparison, results: Results, both: bool) -> list[str]:
     """What a reader must know of the order of times, of settings, and of releases that leak."""
     from murmura.studies.exposure import exposure_sentence
-    from murmura.studies.order import order_sentence, order_users
+    from murmura.studies.order_seen import order_sentence, order_users
     from murmura.studies.search.grid_edges import kept_on_edges
     from murmura.studies.size_rule import rule_sentence
 
@@ -173,3 +175,21 @@ def _show_orders(
     ]
     heads = [f"{key} {order}" for key in keys for order in ("real", "day")]
     table("real times, and whole days", ["model", *heads], rows)
+
+
+def show_table(found: ReportTable) -> None:
+    """A table of a report."""
+    rows = [[cell.text for cell in row] for row in found.rows]
+    table(found.title, [column.title for column in found.columns], rows)
+    for note in found.notes:
+        say(note)
+
+
+def write_report(folder: Path) -> None:
+    """Write the report of a folder, where the drawing part is installed."""
+    from murmura.report import build
+
+    try:
+        say(f"report: {build(folder)}")
+    except MissingExtraError as error:
+        say(f"no report: {error}")

@@ -12,7 +12,7 @@ from murmura.cli import options
 from murmura.cli.console import plain, say, table
 from murmura.core.errors import SettingError
 
-config_app = typer.Typer(no_args_is_help=True)
+config_app = typer.Typer(no_args_is_help=True, help="Show, check and describe configuration files.")
 
 
 @config_app.command("show")
@@ -24,7 +24,7 @@ def show(
     data: options.Data = "*",
 ) -> None:
     """Show a model's settings in groups: what each means, may be, is by default, and what `compare` takes."""
-    from murmura.studies.config import describe_settings, setting_groups
+    from murmura.studies.configuration import describe_settings, setting_groups
     from murmura.studies.methods import defaults, names
 
     if model:
@@ -51,7 +51,7 @@ def show(
 @config_app.command("check")
 def check(file: Annotated[Path, typer.Argument(help="A YAML configuration.")]) -> None:
     """Check a file; says nothing and exits 0 when it is right."""
-    from murmura.studies.config import load_config
+    from murmura.studies.configuration import load_config
 
     load_config(file)
     say(f"{file}: right")
@@ -62,6 +62,6 @@ def schema(
     kind: Annotated[str, typer.Argument(help="fit, compare or a model's name.")] = "compare",
 ) -> None:
     """Print the JSON schema of a configuration file or of a model's settings."""
-    from murmura.studies.config import schema as schema_of
+    from murmura.studies.configuration import schema as schema_of
 
     typer.echo(json.dumps(schema_of(kind), indent=2))

@@ -11,7 +11,7 @@ from murmura.cli import options
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from murmura.studies.config import CompareConfig, FitConfig
+    from murmura.studies.configuration import CompareConfig, FitConfig
 
 C = TypeVar("C", "FitConfig", "CompareConfig")
 SAME = ("protocol", "split", "candidates", "seed", "seeds", "workers")  # flags named as their keys
@@ -21,7 +21,7 @@ INSTEAD = {"model": "lists 'models:'; use `murmura compare`", "models": "has one
 def read_with_flags(path: Path, kind: type[C], context: typer.Context, reading: options.Reading) -> C:
     """The configuration of a file; what is given on the command line, and there alone, takes its place."""
     from murmura.core.settings import changed
-    from murmura.studies.config import FitConfig, load_config
+    from murmura.studies.configuration import FitConfig, load_config
 
     read = load_config(path)
     if not isinstance(read, kind):

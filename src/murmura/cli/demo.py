@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from murmura.cli import compare, comparison_table, options
+from murmura.cli import comparison_table, options
 from murmura.cli.console import say
+from murmura.studies.compare import command
 
 DATA = "ml-latest-small-2016"
 FEDERATED = {"sfpl+": {"epochs": 1}, "pfpl+": {"epochs": 1}, "cfpl": {"rounds": 60}}  # few: it is a demo
@@ -24,11 +25,11 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     """
     from murmura.data.sources.registry import load
     from murmura.report import build
-    from murmura.studies.compare import plan
+    from murmura.studies.compare.run import plan
 
     folder = options.new_folder(out, "demo")
     chosen = plan(load(DATA), "default", models(), source={"name": DATA})
-    compare.run(chosen, folder, workers)
+    command.run(chosen, folder, workers)
     comparison_table.show(chosen, folder)
     page = build(folder)
     say(f"report: {page}")
@@ -38,7 +39,7 @@ def models() -> dict[str, dict[str, Any]]:
     """Every baseline, the methods of two secure sums, and those of rounds at three choices of pi."""
     from murmura.studies.methods import defaults
 
-    found = options.parse_models(compare.DEFAULT_MODELS)
+    found = options.parse_models(command.DEFAULT_MODELS)
     for name in SUMS:
         found[f"{name} (2 sums)"] = {"name": name, **defaults("default", DATA, name)}
     for name, training in FEDERATED.items():

@@ -250,7 +250,7 @@ def changed_protocol(protocol: str, split: str = "", candidates: int | None = No
 def one_order(protocol: str, order: str) -> str:
     """The protocol with the order that --order says; as it is where nothing is said."""
     from murmura.engine.protocol_text import with_order
-    from murmura.studies.order import parse_orders
+    from murmura.studies.order_seen import parse_orders
 
     chosen = parse_orders(order)
     if len(chosen) > 1:

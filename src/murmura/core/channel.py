@@ -16,7 +16,7 @@ from murmura.core.update import Arrays
 Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 READABLE = "the server can read each update"  # the label of everything that is not a secure sum
 EXACT = "everybody can read sums without noise"  # of a method that makes counts public, without epsilon
-SUM_PROTOCOLS = ("shares", "masks", "ckks")  # in simulations alone; `channel.secure_aggregation` has them
+SUM_PROTOCOLS = ("shares", "masks", "ckks")  # in simulations alone; `lab.protections` has them
 MECHANISMS = ("laplace", "local-gaussian")  # that add noise, in simulations alone
 
 
@@ -28,13 +28,13 @@ class ChannelSettings:
     secure-sum   clip, fixed point, additive shares to two aggregators: neither learns anything from its share
     readable     the same stages with one aggregator: the server can read each update
 
-    In simulations alone, the same stages with other protocols that sum (`channel.secure_aggregation`):
+    In simulations alone, the same stages with other protocols that sum (`lab.protections`):
 
     shares       additive shares to three aggregators
     masks        one server, pairwise masks, devices may be lost
     ckks         one server that adds ciphertexts, one key holder
 
-    and with other noise, which needs `epsilon` (`channel.simulated_mechanisms`):
+    and with other noise, which needs `epsilon` (`lab.protections.simulated_mechanisms`):
 
     laplace          central Laplace noise; `clip` is an L1 length
     local-gaussian   every device adds noise to its own upload

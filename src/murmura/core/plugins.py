@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from murmura.core.errors import MurmuraError, SettingError
 from murmura.core.spelling import did_you_mean
@@ -63,7 +63,7 @@ class Registry(Generic[T]):
         if name in self.built_in:
             if others:
                 warnings.warn(self._taken(name, others), stacklevel=2)
-            return self._checked(name, "murmura", _own(self.built_in[name]))
+            return self._checked(name, "murmura", imported(self.built_in[name]))
         if not others:
             raise SettingError(unknown_name(self.kind, name, self.names()))
         if len(others) > 1:
@@ -111,7 +111,8 @@ class Registry(Generic[T]):
         return made
 
 
-def _own(place: object) -> object:
+def imported(place: object) -> Any:
+    """What "module:attribute" names, imported now; anything else is itself."""
     if not isinstance(place, str):
         return place
     module, _, attribute = place.partition(":")

@@ -19,10 +19,10 @@ from murmura.core.model import Among, Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
-from murmura.engine.learning_curve import CurveRecorder, record_answers
+from murmura.engine.curve_file import CurveRecorder, record_answers
 from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.evaluation import DEFAULT_METRICS, Evaluation, evaluate
 from murmura.evaluation.classification import accuracies, confusion
 from murmura.evaluation.ratings import rating_errors

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.baselines.base import RankingModel
-from murmura.channel.consent import ConsentChoices
+from murmura.channel.consent_draws import ConsentChoices
 from murmura.channel.ledger import Ledger, LedgerLine
 from murmura.core.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.core.arrays import Floats, Ints, Longs

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.channel.simulated_mechanisms import mechanism_terms
+from murmura.channel.simulated_protections import mechanism_terms
 from murmura.core.arrays import Bools, Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
@@ -173,7 +173,8 @@ class Itinerary:
             return NoiseTerms()
         if channel.mechanism:
             sizes = {p.name: self.cohort_size if p.repeat is None else self.info.clients for p in phases}
-            return mechanism_terms(channel, phases, self.answers(secret, self.rounds), self.info.clients, sizes)
+            answers = self.answers(secret, self.rounds)
+            return mechanism_terms()(channel, phases, answers, self.info.clients, sizes)
         return NoiseTerms.of(channel, phases, self.answers(secret, self.rounds), self.info.clients)
 
     def answers(self, secret: Words, rounds: int) -> dict[str, int]:

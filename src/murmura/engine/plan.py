@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.consent import ConsentChoices
+from murmura.channel.consent_draws import ConsentChoices
 from murmura.channel.ledger import paper_costs
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.channel import ChannelSettings

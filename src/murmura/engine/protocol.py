@@ -44,7 +44,7 @@ from murmura.data.splits.registry import AnySplit, split_named
 from murmura.data.splits.rule import Seed
 from murmura.data.splits.temporal import TemporalHoldout
 from murmura.engine.protocol_text import CHANGES, GIVEN, OWN, SPLIT, taken_apart
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.engine.sealed import Choice, Sealed
 from murmura.engine.values import like_threshold, values_sentence
 from murmura.evaluation.registry import Scored

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from murmura.channel.chain import Chain, chain
 from murmura.channel.noise import simulated_noise
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.channel.simulated_mechanisms import mechanism_chain
+from murmura.channel.simulated_protections import mechanism_chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.population import Population
@@ -57,7 +57,7 @@ class RoundPlan:
     @cached_property
     def chains(self) -> dict[str, Chain]:
         """The channel of every phase that is a sum; empty when updates are added as they are."""
-        make = mechanism_chain if self.channel.mechanism else chain
+        make = mechanism_chain() if self.channel.mechanism else chain
         return {
             phase.name: make(
                 self.channel,

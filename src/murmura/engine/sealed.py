@@ -17,7 +17,7 @@ from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, VALIDATION, Split
-from murmura.engine.run import Run, now
+from murmura.engine.run_folder import Run, now
 
 FILE = "opened.json"
 Choice = dict[str, Any]  # which model with which settings, as plain values

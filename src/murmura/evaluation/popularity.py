@@ -16,7 +16,7 @@ import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.interactions import Interactions
-from murmura.core.popularity import short_head
+from murmura.core.short_head import short_head
 from murmura.evaluation.cut import TopKView
 
 

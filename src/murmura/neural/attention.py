@@ -1,4 +1,4 @@
-"""A trained network of attention in numpy: what the end of a history says comes next (`neural.sasrec`)."""
+"""A trained network of attention in numpy: what the end of a history says comes next."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ Vector = NDArray[Any]
 
 
 class Tower(NamedTuple):
-    """The network of `murmura.neural.neumf` with everything that does not depend on the user worked out."""
+    """The network of `neural.neumf_network` with everything that does not depend on the user worked out."""
 
     gmf: Matrix  # (items, factors) q_i * h
     first: Matrix  # (items, width 1) the item's half of W_1 [p', q'] + b_1

@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from murmura.core.plugins import Registry
 from murmura.report.drawing import require_report
 from murmura.report.page import Compared, Section, document, write_page
-from murmura.report.sections import (
-    audits,
-    categories,
-    differences,
-    facts,
-    features,
-    freshness,
-    groups,
-    learning,
-    metrics,
-    order,
-    planes,
-    popularity,
-    reasons,
-    results,
-    search,
-    sweep,
-    traffic,
-    training,
-)
-from murmura.runs.comparison import ComparisonFolder, read_runs
-from murmura.runs.folders import open_folder
-from murmura.runs.parts import printable
-from murmura.runs.reproduction import ReproductionFolder
-from murmura.runs.search import SearchFolder
+from murmura.report.sections import facts
+from murmura.studies.compare.folder import ComparisonFolder, read_runs
+from murmura.studies.runs.folders import open_folder
+from murmura.studies.runs.parts import printable
+from murmura.studies.runs.reproduction import ReproductionFolder
+from murmura.studies.search import section as search
+from murmura.studies.search.folder import SearchFolder
 
-# what the runs may have been made for, what describes them all, and what else they say
-PURPOSES = (order, sweep, freshness, groups, learning)
-PLOTS = (metrics, traffic, training)
-MORE = (planes, popularity, categories, reasons, features, audits)
+SectionOf = Callable[[Compared], Section | None]
+# What a page of runs may have, in its order; a package registers more of them in this group.
+SECTIONS: Registry[SectionOf] = Registry(
+    "report section",
+    "murmura.sections",
+    {
+        "results": "murmura.studies.compare.section:section",
+        "order": "murmura.report.sections.order:section",
+        "sweep": "murmura.studies.sweep.section:section",
+        "freshness": "murmura.lab.analyses.freshness_section:section",
+        "groups": "murmura.lab.groups.section:section",
+        "learning": "murmura.lab.analyses.learning_section:section",
+        "metrics": "murmura.report.sections.metrics:section",
+        "traffic": "murmura.report.sections.traffic:section",
+        "training": "murmura.report.sections.training:section",
+        "planes": "murmura.report.sections.planes:section",
+        "popularity": "murmura.lab.analyses.popularity_section:section",
+        "categories": "murmura.lab.analyses.category_section:section",
+        "reasons": "murmura.lab.analyses.fidelity_section:section",
+        "features": "murmura.lab.analyses.preservation_section:section",
+        "audits": "murmura.lab.audits.section:section",
+        "differences": "murmura.report.sections.differences:section",
+    },
+    "a function that makes a section of what was compared, or None",
+    lambda name, found: found if callable(found) else None,
+)
+RESULTS = ("results", "metrics", "traffic", "training", "differences")  # what every comparison shows
 
 
 def build(folder: Path, out: Path | None = None) -> Path:
@@ -62,8 +68,7 @@ def build(folder: Path, out: Path | None = None) -> Path:
 
 def every_section(compared: Compared) -> list[Section | None]:
     """What a page of runs may have, in its order; None where a section does not apply."""
-    rooms = (results, *PURPOSES, *PLOTS, *MORE, differences)
-    return [*(room.section(compared) for room in rooms), *facts.sections(compared)]
+    return [*(SECTIONS.get(name)(compared) for name in SECTIONS), *facts.sections(compared)]
 
 
 def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[Section]:
@@ -72,7 +77,7 @@ def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[
     Classifiers are held against the entry `against`; by default that with FedAvg's weights, or the first.
     """
     compared = Compared(read_runs(folder, rows), against)
-    found = (room.section(compared) for room in (*PURPOSES, *MORE))
+    found = (SECTIONS.get(name)(compared) for name in SECTIONS if name not in RESULTS)
     return [section for section in found if section is not None]
 
 

@@ -17,10 +17,10 @@ from murmura.report.drawing import Picture
 from murmura.report.glossary import terms_of
 from murmura.report.summary import Results, summarise
 from murmura.report.table import FORMATS, ReportTable
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.parts import printable
-from murmura.runs.sweep import SweepPoint, points
-from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies, with_disparity
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.item_exposure import Bias, Frequencies, bias, frequencies, with_disparity
+from murmura.studies.runs.parts import printable
+from murmura.studies.sweep.folder import SweepPoint, points
 
 LIST = "tables.txt"  # beside the tables: which of them a report wrote
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own

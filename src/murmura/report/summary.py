@@ -14,8 +14,8 @@ from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_int
 from murmura.evaluation.metric_names import badness, cutoff, is_cost
 from murmura.evaluation.paired import PairedDifference, pair_tests
 from murmura.evaluation.registry import has_no_cutoff, is_summary
-from murmura.runs.comparison import ComparisonFolder, ModelRuns
-from murmura.runs.parts import ordered
+from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
+from murmura.studies.runs.parts import ordered
 
 
 @dataclass(frozen=True, eq=False)

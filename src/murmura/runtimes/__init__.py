@@ -1,1 +1,1 @@
-"""How a round is collected: in one process now, over HTTP later; results never depend on which."""
+"""How a round is collected: in one process or by ranges of clients elsewhere; results never depend on which."""

@@ -17,8 +17,8 @@ import numpy as np
 from pydantic import Field
 
 from murmura.channel.chain import Chain
-from murmura.channel.secure_aggregation import PROTOCOLS
-from murmura.channel.secure_aggregation.sum_protocol import AbortedSumError, DropOuts
+from murmura.channel.simulated_protections import PROTOCOLS, sum_protocol
+from murmura.channel.sum_protocol import AbortedSumError, DropOuts
 from murmura.core.arrays import Ints, Longs
 from murmura.core.codec import decode, encode
 from murmura.core.contract import Algorithm, IndividualUpdates, Phase, RoundContext, Total
@@ -133,7 +133,7 @@ class InProcess:
         """The sum by another protocol than two aggregators; None: too many were lost for a sum."""
         chain, everyone = f.plan.chains[phase.name], clients.tolist()
         lost = DropOuts.drawn(everyone, self.drop_out, round)
-        session = PROTOCOLS[chain.settings.channel]().begin(everyone, chain.ring, lost)
+        session = sum_protocol(chain.settings.channel).begin(everyone, chain.ring, lost)
         for client in everyone:
             visited, _ = self._visit(f, phase, round, client)
             assert visited is not None

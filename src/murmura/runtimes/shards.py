@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.channel.consent import ConsentChoices
+from murmura.channel.consent_draws import ConsentChoices
 from murmura.channel.ledger import TRAFFIC, fractions, histogram
 from murmura.core.archive import prefixed, read_archive, write_archive
 from murmura.core.arrays import Floats, Longs

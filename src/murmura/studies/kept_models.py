@@ -16,19 +16,19 @@ from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.spelling import did_you_mean
 from murmura.engine.protocol import PreparedData
-from murmura.engine.run import MODEL, Run
+from murmura.engine.run_folder import MODEL, Run
 from murmura.evaluation.metric_names import badness, is_cost
-from murmura.runs.comparison import run_name
-from murmura.runs.folders import open_folder
-from murmura.runs.reproduction import ReproductionFolder
-from murmura.runs.run import RunFolder
-from murmura.runs.search import SearchFolder
-from murmura.studies.analyses.entry_runs import EntryRun, comparison_runs
-from murmura.studies.config import data_of
+from murmura.studies.compare.folder import run_name
+from murmura.studies.configuration import data_of
+from murmura.studies.entry_runs import EntryRun, comparison_runs
 from murmura.studies.methods import method
+from murmura.studies.runs.finished_run import RunFolder
+from murmura.studies.runs.folders import open_folder
+from murmura.studies.runs.reproduction import ReproductionFolder
+from murmura.studies.search.folder import SearchFolder
 
 if TYPE_CHECKING:
-    from murmura.studies.compare import Comparison
+    from murmura.studies.compare.run import Comparison
 
 Keep = Literal["all", "best", "none"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from murmura.core.errors import SettingError
 from murmura.core.html_table import PlainTable, number
 from murmura.evaluation.measure import Evaluation
-from murmura.runs.trials import Trial
-from murmura.studies.compare import EntryMeans
+from murmura.studies.compare.run import EntryMeans
+from murmura.studies.runs.trials import Trial
 
 Results = Iterable[EntryMeans] | Iterable[Trial] | Mapping[str, Evaluation]
 

@@ -19,7 +19,7 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.interactions import Interactions
 
 if TYPE_CHECKING:
-    from murmura.studies.compare import Comparison
+    from murmura.studies.compare.run import Comparison
 
 LONG = 60.0  # rows per user from which histories count as long; of the data sets here none has 41 to 67
 LADDER = (100.0, 300.0, 1000.0, 3000.0, 10000.0)  # what reg may be: what was tried

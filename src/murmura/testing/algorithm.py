@@ -25,14 +25,14 @@ from murmura.core.settings import as_dict, from_dict
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.loopback import Loopback
+from murmura.server.loopback import Loopback
 from murmura.testing.checks import (
     assert_close,
     assert_same_bits,
     assert_same_ledger,
     same_update,
 )
-from murmura.testing.contract import (
+from murmura.testing.completeness import (
     check_model,
     declared,
     exchanges,
@@ -41,7 +41,7 @@ from murmura.testing.contract import (
     skip_unless,
 )
 from murmura.testing.data import checkerboard, rated_checkerboard
-from murmura.testing.training import KitTraining
+from murmura.testing.kit_training import KitTraining
 
 NO_KERNEL = "no compiled path: kernel() returns None"
 MODES = ("sticky", "block", "per-item-per-round", "per-triple")

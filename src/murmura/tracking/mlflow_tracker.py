@@ -22,14 +22,14 @@ from mlflow.tracking import MlflowClient
 
 from murmura.core.errors import RunError
 from murmura.core.version import __version__
-from murmura.engine.learning_curve import FILE as CURVE
-from murmura.engine.run import Run
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.folders import Folder, open_folder
-from murmura.runs.parts import read_grid
-from murmura.runs.run import RunFolder
-from murmura.runs.search import SearchFolder
-from murmura.runs.trials import name_of
+from murmura.engine.curve_file import FILE as CURVE
+from murmura.engine.run_folder import Run
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.runs.finished_run import RunFolder
+from murmura.studies.runs.folders import Folder, open_folder
+from murmura.studies.runs.parts import read_grid
+from murmura.studies.runs.trials import name_of
+from murmura.studies.search.folder import SearchFolder
 
 TOLD = "mlflow.json"  # of a folder: what it is called there, by address
 EXPERIMENT = "murmura"  # unless MLFLOW_EXPERIMENT_NAME says otherwise

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel.secure_aggregation import shamir
-from murmura.channel.secure_aggregation.shamir import PRIME, join, split
 from murmura.core.errors import FederationError
+from murmura.lab.protections import shamir
+from murmura.lab.protections.shamir import PRIME, join, split
 
 
 def test_the_field_is_one() -> None:

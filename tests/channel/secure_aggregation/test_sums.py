@@ -7,11 +7,9 @@ from hypothesis import strategies as st
 
 from murmura.channel.chain import Chain, chain
 from murmura.channel.ring import Ring
-from murmura.channel.secure_aggregation import PROTOCOLS
-from murmura.channel.secure_aggregation.additive import AdditiveShares, joined, split_among
-from murmura.channel.secure_aggregation.pairwise_masks import PairwiseMasks
-from murmura.channel.secure_aggregation.sum_protocol import AbortedSumError, DropOuts, SumProtocol
 from murmura.channel.shares import expand, split
+from murmura.channel.simulated_protections import PROTOCOLS, sum_protocol
+from murmura.channel.sum_protocol import AbortedSumError, DropOuts, SumProtocol
 from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import FederationError, SettingError
@@ -19,6 +17,8 @@ from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.row_bounds import RowBounds
 from murmura.core.update import SparseRows, Update
+from murmura.lab.protections.additive import AdditiveShares, joined, split_among
+from murmura.lab.protections.pairwise_masks import PairwiseMasks
 
 ITEMS, CLIENTS = 30, 9
 
@@ -59,7 +59,7 @@ def two_aggregators(channel: Chain, sent: dict[int, Words]) -> Words:
 def protocol(name: str) -> SumProtocol:
     if name == "ckks":
         pytest.importorskip("tenseal")
-    return PROTOCOLS[name]()
+    return sum_protocol(name)
 
 
 @pytest.mark.parametrize("name", SUM_PROTOCOLS)
@@ -95,7 +95,7 @@ def test_a_sum_of_nobody_is_none_and_nobody_is_in_it_twice(name: str) -> None:
 def test_every_protocol_has_a_name_among_the_channels_and_says_who_sees_what() -> None:
     assert tuple(PROTOCOLS) == SUM_PROTOCOLS
     for name in SUM_PROTOCOLS:
-        made = PROTOCOLS[name]()
+        made = sum_protocol(name)
         assert made.sees
         assert made.dropouts
         assert made.name
@@ -128,7 +128,7 @@ def test_example_3_3_three_colleagues_and_their_salaries() -> None:
 
 def test_ckks_is_far_from_the_next_whole_number_and_refuses_what_is_not() -> None:
     pytest.importorskip("tenseal")
-    from murmura.channel.secure_aggregation import ckks
+    from murmura.lab.protections import ckks
 
     ring = Ring(32, 5000)  # more than one ciphertext
     assert ring.words > ckks.SLOTS
@@ -153,7 +153,7 @@ def test_the_ckks_server_has_no_key() -> None:
     pytest.importorskip("tenseal")
     import tenseal
 
-    from murmura.channel.secure_aggregation import ckks
+    from murmura.lab.protections import ckks
 
     session = ckks.Ckks().begin(range(2), Ring(32, 3))
     assert isinstance(session, ckks.EncryptedSum)

@@ -2,7 +2,7 @@
 
 Exchange 1, `counts`: how often each item occurs among what people share. Everyone learns it.
 Exchange 2, `pairs`: how often two items occur together, of those that occur at least `least` times, in packed
-counters (`kernels.cooccurrence.packing`): whole numbers that cross the channel untouched. Only who was counted
+counters (`kernels.packing`): whole numbers that cross the channel untouched. Only who was counted
 may send, only items that were counted, so no counter outgrows its place. What a device that lies has put
 above its bound the server cuts, and directions that no people's pairs have: the release goes on, with a note.
 
@@ -27,9 +27,29 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.algorithms.cooccurrence.order import PHASES, order_phases, order_sums, order_widths, ordered
-from murmura.algorithms.cooccurrence.releases import COMPLETE, Release, ReleaseDifference, carried_over
-from murmura.algorithms.cooccurrence.unlearning import without
+from murmura.algorithms.cooccurrence.item_model import (
+    PairModel,
+    check_times,
+    pair_weights,
+    rarest_rows,
+    telling,
+    valued,
+)
+from murmura.algorithms.cooccurrence.model_settings import PairModelSettings
+from murmura.algorithms.cooccurrence.order_exchange import (
+    PHASES,
+    order_phases,
+    order_sums,
+    order_widths,
+    ordered,
+)
+from murmura.algorithms.cooccurrence.release_differences import (
+    COMPLETE,
+    Release,
+    ReleaseDifference,
+    carried_over,
+)
+from murmura.algorithms.cooccurrence.subtraction import without
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.contract import (
     Algorithm,
@@ -51,17 +71,8 @@ from murmura.core.rng import Rng, Words
 from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.cooccurrence.model import (
-    PairModel,
-    check_times,
-    pair_weights,
-    rarest_rows,
-    telling,
-    valued,
-)
-from murmura.kernels.cooccurrence.packing import PackedPairs
-from murmura.kernels.cooccurrence.settings import PairModelSettings
-from murmura.kernels.cooccurrence.weights import cut_negative
+from murmura.kernels.item_weights import cut_negative
+from murmura.kernels.packing import PackedPairs
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel

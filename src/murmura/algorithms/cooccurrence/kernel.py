@@ -10,16 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
+from murmura.algorithms.cooccurrence.item_model import check_times, valued
+from murmura.algorithms.cooccurrence.model_settings import RankingSettings
 from murmura.core.arrays import Bools, Longs
 from murmura.core.contract import FederationInfo, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel, Kernel
 from murmura.core.population import Population, States
 from murmura.core.tally import Tally
 from murmura.core.update import SparseRows, Update
-from murmura.kernels.cooccurrence.model import check_times, valued
-from murmura.kernels.cooccurrence.packing import add_pairs
-from murmura.kernels.cooccurrence.settings import RankingSettings
-from murmura.kernels.fcf import draw_consent
+from murmura.kernels.packing import add_pairs
+from murmura.kernels.shared_rows import draw_consent
 
 CLIENTS = 1024  # whose bits are written at once
 

@@ -6,7 +6,7 @@ measured by that length, so that one release bounds what both sums reveal of a p
 of what may be revealed goes to the counts.
 
 The server cuts entries that honest people do not make, keeps the strongest directions and solves EASE with them
-(`kernels.cooccurrence.low_rank`); all of that is done to what is public anyway. Without directions only the
+(`algorithms.cooccurrence.low_rank`); all of that is done to what is public anyway. Without directions only the
 counts are asked for: the most popular items, for federations too small for anything else.
 """
 
@@ -18,7 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from murmura.algorithms.cooccurrence.releases import COMPLETE
+from murmura.algorithms.cooccurrence.item_model import check_times, valued
+from murmura.algorithms.cooccurrence.low_rank import (
+    cut_entries,
+    item_factors,
+    low_rank_scores,
+    noise_edge,
+    pair_places,
+    pair_values,
+    symmetric,
+    triangle,
+)
+from murmura.algorithms.cooccurrence.model_settings import RankingSettings
+from murmura.algorithms.cooccurrence.release_differences import COMPLETE
+from murmura.algorithms.cooccurrence.scoring import WeightBlend, recency
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.contract import (
     Algorithm,
@@ -40,19 +53,6 @@ from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.cooccurrence.low_rank import (
-    cut_entries,
-    item_factors,
-    low_rank_scores,
-    noise_edge,
-    pair_places,
-    pair_values,
-    symmetric,
-    triangle,
-)
-from murmura.kernels.cooccurrence.model import check_times, valued
-from murmura.kernels.cooccurrence.scoring import WeightBlend, recency
-from murmura.kernels.cooccurrence.settings import RankingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from murmura.algorithms.cooccurrence.item_model import check_times
 from murmura.algorithms.cooccurrence.kernel import disclose, shared_rows
+from murmura.algorithms.cooccurrence.loops import PersonRows, add_counts, add_pairs
+from murmura.algorithms.cooccurrence.low_rank import triangle
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.core.arrays import Bools, Ints, Singles
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, Kernel
 from murmura.core.population import Population, States
 from murmura.core.tally import Tally
-from murmura.kernels.cooccurrence.low_rank import triangle
-from murmura.kernels.cooccurrence.model import check_times
-from murmura.kernels.cooccurrence.normalised import PersonRows, add_counts, add_pairs
 
 
 @dataclass(frozen=True)

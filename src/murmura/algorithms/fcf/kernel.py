@@ -24,7 +24,8 @@ from murmura.core.population import Population, States
 from murmura.core.tally import Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
-from murmura.kernels.fcf import (
+from murmura.kernels.random.draws import initial_rows
+from murmura.kernels.shared_rows import (
     ChannelUploads,
     Weights,
     add_shared,
@@ -32,7 +33,6 @@ from murmura.kernels.fcf import (
     upload_all_rows,
     upload_own_rows,
 )
-from murmura.kernels.random.draws import initial_rows
 from murmura.kernels.sparse import Sparse
 
 BLOCK = 1024  # clients solved in one call, at least

@@ -44,7 +44,7 @@ from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
-from murmura.kernels.factorisation.cnmf import CnmfSettings, Factors, factorise
+from murmura.kernels.factorisation.cnmf_steps import CnmfSettings, Factors, factorise
 from murmura.kernels.sparse import Sparse
 
 Unrated = Literal["zero", "prior", "decoys"]

@@ -15,7 +15,7 @@ import numpy as np
 from murmura.algorithms.fedsplit.cover import FedSplitCover
 from murmura.algorithms.fedsplit.fedsplit import MU, FedSplit, mu_of
 from murmura.algorithms.fedsplit.local import LocalModel, held_out_error, join, solve_ridge, unable
-from murmura.algorithms.fedsplit.server import SURE, GroupFactors, aligned, combine_biases
+from murmura.algorithms.fedsplit.server_side import SURE, GroupFactors, aligned, combine_biases
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
     ClientState,

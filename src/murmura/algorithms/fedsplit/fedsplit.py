@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.algorithms.fedsplit.local import LocalModel, factorise_group, join, mark, unable
-from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases, joint_patterns, too_large
+from murmura.algorithms.fedsplit.server_side import GroupFactors, combine_biases, joint_patterns, too_large
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
     Algorithm,
@@ -42,7 +42,7 @@ from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.settings import PRIVATE, Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.factorisation.cnmf import CnmfSettings, Step, Weight
+from murmura.kernels.factorisation.cnmf_steps import CnmfSettings, Step, Weight
 
 MU = TableSpec("mu", "dense", 1, 1, "float64")
 

@@ -10,7 +10,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import History
 from murmura.core.rng import Stream
-from murmura.kernels.factorisation.cnmf import (
+from murmura.kernels.factorisation.cnmf_steps import (
     CnmfRates,
     CnmfSettings,
     factorise,

@@ -18,7 +18,7 @@ from murmura.algorithms.fedsplit.co_statistics import PatternSettings, item_patt
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
 from murmura.algorithms.fedsplit.local import unable
 from murmura.algorithms.fedsplit.ridge_rater import RidgeRater, centred
-from murmura.algorithms.fedsplit.server import too_large
+from murmura.algorithms.fedsplit.server_side import too_large
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import (
     ClientState,

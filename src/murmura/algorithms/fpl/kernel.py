@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from murmura.algorithms.fpl.loops import run_single_triples, stochastic_rounds
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState, Total
 from murmura.core.kernel import CohortRound, CompiledChannel, Kernel, parts_of
@@ -28,9 +29,8 @@ from murmura.kernels.fpl.arithmetic import (
     Workspace,
     block_of,
 )
-from murmura.kernels.fpl.channel import run_channel_round, upload_shared_counts
+from murmura.kernels.fpl.channel_rounds import run_channel_round, upload_shared_counts
 from murmura.kernels.fpl.cohorts import count_shared, merge_blocks, pass_block, run_blocks, single_rounds
-from murmura.kernels.fpl.single_triples import run_single_triples, stochastic_rounds
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, mark_own
 from murmura.kernels.random.draws import initial_rows
 

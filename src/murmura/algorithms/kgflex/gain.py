@@ -11,11 +11,11 @@ from typing import Literal
 
 import numpy as np
 
+from murmura.algorithms.kgflex.loop_arrays import LEAST
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.contract import FederationInfo
 from murmura.core.features import ItemFeatures
 from murmura.core.rng import Stream
-from murmura.kernels.kgflex_layout import LEAST
 
 Measure = Literal["information-gain", "gain-ratio", "gini"]
 MEASURES: tuple[Measure, ...] = ("information-gain", "gain-ratio", "gini")

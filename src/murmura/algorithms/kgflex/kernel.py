@@ -1,4 +1,4 @@
-"""KGFlex's compiled path, on `kernels.kgflex`."""
+"""KGFlex's compiled path, on `algorithms.kgflex.loops`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,7 @@ import numpy as np
 
 from murmura.algorithms.fpl.kernel import disclosed_of, flat_population
 from murmura.algorithms.kgflex.gain import MEASURES, offer_edges
-from murmura.algorithms.kgflex.paper import known
-from murmura.core.arrays import Floats, Ints
-from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
-from murmura.core.kernel import CohortRound, CompiledChannel, parts_of
-from murmura.core.population import Population, States
-from murmura.core.tally import Tally
-from murmura.core.update import SparseRows, Update
-from murmura.kernels.kgflex import choose_features, initial_views, run_block, run_channel_block, score_users
-from murmura.kernels.kgflex_layout import (
+from murmura.algorithms.kgflex.loop_arrays import (
     SPREAD,
     ClientRows,
     FeatureRows,
@@ -26,6 +18,20 @@ from murmura.kernels.kgflex_layout import (
     GainRules,
     Workplace,
 )
+from murmura.algorithms.kgflex.loops import (
+    choose_features,
+    initial_views,
+    run_block,
+    run_channel_block,
+    score_users,
+)
+from murmura.algorithms.kgflex.paper import known
+from murmura.core.arrays import Floats, Ints
+from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
+from murmura.core.kernel import CohortRound, CompiledChannel, parts_of
+from murmura.core.population import Population, States
+from murmura.core.tally import Tally
+from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:
     from murmura.algorithms.kgflex.kgflex import KGFlex

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from murmura.algorithms import optimisers
 from murmura.algorithms.kgflex.gain import Measure, draw_negatives, gain
+from murmura.algorithms.kgflex.loop_arrays import entropy_table
 from murmura.algorithms.kgflex.paper import KGFlexPaper, join, split
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
@@ -33,7 +34,6 @@ from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng, Stream
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import SparseRows, Update
-from murmura.kernels.kgflex_layout import entropy_table
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel

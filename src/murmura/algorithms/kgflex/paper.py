@@ -21,6 +21,7 @@ from pydantic import Field
 
 from murmura.algorithms.fpl.federank import draw_triples
 from murmura.algorithms.kgflex.gain import draw_negatives, gain, select
+from murmura.algorithms.kgflex.loop_arrays import LARGEST, SPREAD, entropy_table
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
     Algorithm,
@@ -42,7 +43,6 @@ from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.kgflex_layout import LARGEST, SPREAD, entropy_table
 
 Times = Annotated[int, Field(ge=0)]
 Values = NDArray[Any]

@@ -18,7 +18,7 @@ from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.features import HOP, predicate_of
 from murmura.core.settings import settings
-from murmura.data.graphs.triples import BLANK
+from murmura.data.graphs.graph_triples import BLANK
 
 PREFIXES = {
     "dbo": "http://dbpedia.org/ontology/",

@@ -18,7 +18,7 @@ from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
 from murmura.core.features import predicate_of
 from murmura.core.interactions import Vocabulary
-from murmura.data.graphs.triples import COLUMNS
+from murmura.data.graphs.graph_triples import COLUMNS
 from murmura.data.sources.item_features import codes_of, side_columns, side_rows
 from murmura.data.tables.column_names import GUESSES, named
 from murmura.data.tables.dialect import separator_by_name, sniff_separator

@@ -12,7 +12,7 @@ from murmura.core.arrays import Ids, Longs
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Vocabulary
 from murmura.data.graphs.feature_table import read_mapping
-from murmura.data.graphs.triples import edge_list, joined
+from murmura.data.graphs.graph_triples import edge_list, joined
 from murmura.data.sources.item_features import column_for, number_ids, relation_for, side_rows
 from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
 from murmura.data.tables.checked_table import interactions_of

@@ -87,7 +87,7 @@ def initial_rows(keys: Words, scale: float, out: Any) -> None:
 
 @compiled
 def fill_sticky(start: Longs, limit: Longs, excluded: Bools, secrets: Words, consent: Floats) -> None:
-    """The sticky draw of every client at once, as `channel.consent.extend_record` has it.
+    """The sticky draw of every client at once, as `channel.consent_draws.extend_record` has it.
 
     Share 1 for the rows a client draws, at most limit[u] of those it does not exclude; 0 for the others.
     """
@@ -112,7 +112,7 @@ def fill_sticky(start: Longs, limit: Longs, excluded: Bools, secrets: Words, con
 def fill_block(
     start: Longs, order: Longs, limit: Longs, excluded: Bools, secrets: Words, consent: Floats
 ) -> None:
-    """The stretch of every client at once, as `channel.consent.extend_block` has it.
+    """The stretch of every client at once, as `channel.consent_draws.extend_block` has it.
 
     `order` has the rows of each client from the oldest to the newest. Share 1 for a stretch of limit[u] of the
     rows a client does not exclude, or of all of them where they are fewer; 0 for the others.

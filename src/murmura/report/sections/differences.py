@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from murmura.evaluation.paired import PairedDifference
 from murmura.report.page import Compared, Section
-from murmura.report.sections.results import _metric_column, category_table
 from murmura.report.summary import Results
 from murmura.report.table import MISSING, ReportTable, TableCell, decimals_for, estimate_cell, plain_table
+from murmura.studies.compare.section import _metric_column, category_table
 
 
 def section(compared: Compared) -> Section | None:

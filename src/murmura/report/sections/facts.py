@@ -16,8 +16,8 @@ from murmura.report.table import (
     plain_table,
     text_cell,
 )
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.parts import ordered
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.runs.parts import ordered
 
 
 def sections(compared: Compared) -> list[Section | None]:

@@ -17,9 +17,9 @@ from murmura.report.sections.planes import cost_plot, metric_caption, upwards
 from murmura.report.sections.training import disclosure_curves
 from murmura.report.summary import ModelSummary, Results
 from murmura.report.table import Column, ReportTable, TableCell, decimals_for, number_cell, plain_table
-from murmura.runs.comparison import ComparisonFolder, ModelRuns
-from murmura.runs.parts import ordered
-from murmura.runs.run import RunFolder
+from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
+from murmura.studies.runs.finished_run import RunFolder
+from murmura.studies.runs.parts import ordered
 
 UP, DOWN = "kB up/client", "kB down/client"
 

@@ -9,8 +9,8 @@ import numpy as np
 from murmura.core.arrays import Floats, Longs
 from murmura.report.drawing import CENTRAL, FEDERATED, Axes, Picture, canvas, few_ticks, short
 from murmura.report.page import Compared, Section
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.run import RoundTable
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.runs.finished_run import RoundTable
 
 MOST = 200  # points of a curve
 TIMES = ("epoch", "round", "rounds", "step")

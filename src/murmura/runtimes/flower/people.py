@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.channel.consent import ConsentChoices
+from murmura.channel.consent_draws import ConsentChoices
 from murmura.core.archive import group, prefixed, read_archive, write_archive
 from murmura.core.arrays import Ints
 from murmura.core.errors import DataError, RunError
@@ -18,7 +18,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets
 from murmura.engine.plan import refuse_repeated
-from murmura.runtimes.flower.terms import SiloTerms
+from murmura.runtimes.flower.silo_terms import SiloTerms
 
 FILE = "people.npz"
 

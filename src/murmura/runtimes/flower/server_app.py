@@ -16,7 +16,7 @@ from pathlib import Path
 from murmura.core.errors import FederationError
 from murmura.runtimes.flower.records import content_of, message_of
 from murmura.runtimes.flower.server import model_digest, ranges_of, serve_silos
-from murmura.runtimes.flower.terms import SiloTerms
+from murmura.runtimes.flower.silo_terms import SiloTerms
 
 from flwr.app import Context, Message, MessageType  # isort: skip -- records says where it is not installed
 from flwr.serverapp import Grid, ServerApp  # isort: skip

@@ -23,7 +23,6 @@ from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpoint
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
-from murmura.runtimes.flower.messages import SiloReply, SiloRequest, name_of
 from murmura.runtimes.flower.people import SiloPeople
 from murmura.runtimes.flower.terms import SiloTerms
 from murmura.runtimes.inprocess import InProcess

@@ -27,18 +27,18 @@ from murmura.data.interchange.split_files import GivenSplit
 from murmura.data.sources.registry import data_folder, find_source
 from murmura.engine.experiment import list_rows
 from murmura.engine.protocol import PreparedData, Selection
-from murmura.engine.run import Run, environment
+from murmura.engine.run_folder import Run, environment
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.significance import chance_of
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.folders import open_folder
-from murmura.runs.reproduction import ReproductionFolder
-from murmura.runs.search import SearchFolder
-from murmura.runs.trials import Trial, side
-from murmura.studies.analyses.entry_runs import EntryRun
-from murmura.studies.config import located
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.configuration import located
+from murmura.studies.entry_runs import EntryRun
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
+from murmura.studies.runs.folders import open_folder
+from murmura.studies.runs.reproduction import ReproductionFolder
+from murmura.studies.runs.trials import Trial, side
+from murmura.studies.search.folder import SearchFolder
 from murmura.studies.search.grid import TrialJob, run_job
 
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")

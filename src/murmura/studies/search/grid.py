@@ -24,8 +24,8 @@ from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import ExperimentResult, experiment, score
 from murmura.engine.protocol import Selection
 from murmura.evaluation.metric_names import cutoff
-from murmura.runs.trials import DIGITS, Trial, TrialHistory, best, measured, name_of, side
 from murmura.studies.methods import method, method_class
+from murmura.studies.runs.trials import DIGITS, Trial, TrialHistory, best, measured, name_of, side
 from murmura.studies.search.tpe import Tpe
 from murmura.studies.worker_pool import Workers, held, processes
 

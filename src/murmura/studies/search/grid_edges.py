@@ -18,7 +18,7 @@ from murmura.studies.methods import method_class
 from murmura.studies.search.tpe import Range, space_of
 
 if TYPE_CHECKING:
-    from murmura.studies.compare import Comparison
+    from murmura.studies.compare.run import Comparison
 
 NEAR = 0.05  # of a range
 
@@ -81,7 +81,7 @@ def kept_on_edges(plan: Comparison) -> str:
 @cache
 def _kept_grids() -> dict[str, Any]:
     """The grids behind the settings the package keeps: protocol -> data -> model -> axes."""
-    from murmura.studies.papers.experiments import experiment_folder
+    from murmura.studies.configuration import experiment_folder
 
     values = yaml.safe_load((experiment_folder() / "defaults.yaml").read_text("utf-8"))
     return dict(values["grids"])

@@ -13,7 +13,7 @@ from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, settings
 from murmura.engine.protocol import Selection
-from murmura.studies.config import DataConfig, checked
+from murmura.studies.configuration import DataConfig, checked
 from murmura.studies.methods import model_and_pi
 from murmura.studies.search.grid import Candidates, Trial, best, check_candidates, grid, search
 from murmura.studies.search.tpe import Axes, Tpe, has_range, space_of

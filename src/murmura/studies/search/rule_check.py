@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import SettingError
-from murmura.engine.run import Run
-from murmura.runs.trials import Trial, name_of, read_history
+from murmura.engine.run_folder import Run
 from murmura.studies.methods import whole_settings
+from murmura.studies.runs.trials import Trial, name_of, read_history
 from murmura.studies.search.plan_file import SearchPlan
 from murmura.studies.size_rule import LITTLE, RULES, SizeRule, Sizes
 

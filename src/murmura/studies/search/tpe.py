@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.core.errors import MissingExtraError, RunError, SettingError
-from murmura.runs.trials import Side
+from murmura.studies.runs.trials import Side
 
 if TYPE_CHECKING:
     from optuna import Study

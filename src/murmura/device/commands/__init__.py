@@ -1,0 +1,1 @@
+"""The commands of whoever owns a device, a file each."""

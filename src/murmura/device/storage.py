@@ -1,0 +1,188 @@
+"""What a device keeps to itself, and where: in a folder of its owner's, or in memory for a simulated one."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field, replace
+from typing import Protocol
+
+from murmura.channel.accountant import epsilon_of
+from murmura.channel.journal import START, JournalEntry
+from murmura.core.consent import DisclosureMode, Permission
+from murmura.core.rng import Words
+from murmura.core.update import Arrays
+from murmura.device.receipts import Receipt
+from murmura.wire.admission import OwnAdmission
+from murmura.wire.log import LogHead
+from murmura.wire.terms import FederationTerms
+from murmura.wire.wire import pack_arrays, pack_pair, unpack_arrays, unpack_pair
+
+REMEMBERED = 64  # exchanges a device remembers, to answer none twice
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """Who a device is, what it pinned when it joined, what it draws its randomness with; nobody else has it."""
+
+    url: str  # of the coordinator
+    terms: FederationTerms  # no others are taken part under
+    token: str
+    secret: Words  # (2,)
+    place: int = -1  # its number in the federation
+    admission: OwnAdmission | None = None  # None in an open federation
+    minimum: int = 100  # takes no part in a round that releases sums of fewer
+    readable: bool = False  # whether its owner allows the server to read its updates
+    exact: bool = False  # whether she allows sums without noise of which everybody can read counts of items
+    disclosure: DisclosureMode = "sticky"
+    people: tuple[str, ...] = ()  # the names of a household; empty: it has one owner
+
+    @property
+    def disallowed(self) -> dict[str, str]:
+        """What the terms have and its owner does not allow: the option that would, and the label."""
+        return {name: label for name, label in self.terms.labels.items() if not getattr(self, name)}
+
+
+@dataclass(frozen=True)
+class PendingUpload:
+    """An upload that has been prepared: enough to send the same again, not the update itself."""
+
+    manifest: str
+    seed: str  # of the share that is one; fresh system randomness
+    salt: str  # of the mark that its receipts countersign
+    digest: str  # of everything that is sent, before it is sealed
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceMemory:
+    """What a device has learned; replaced as a whole or not at all."""
+
+    state: Arrays = field(default_factory=dict)  # p_u; empty before the first round
+    serial: int = -1  # of the last manifest that is dealt with
+    manifest: str = ""  # its hash
+    exchanges: tuple[tuple[int, str], ...] = ()  # (round, phase) of the last uploads, to answer none twice
+    joined: tuple[int, ...] = ()  # items in the shared set, in the order they joined
+    sent: tuple[int, ...] = ()  # items ever disclosed
+    pending: PendingUpload | None = None
+    log: tuple[int, str] = (0, "")  # size and root of the newest head of the log that was seen
+    answered: tuple[
+        tuple[str, int, int], ...
+    ] = ()  # (phase, window, how often), of training where noise counts
+    spent: float = 0.0  # mu squared of all uploads whose sums had noise
+    unbounded: int = 0  # uploads whose sums had none
+
+    @property
+    def head(self) -> LogHead | None:
+        """The newest head of the log that was seen."""
+        return LogHead(self.log[0], bytes.fromhex(self.log[1])) if self.log[1] else None
+
+    def exchanging(self, round: int, phase: str) -> DeviceMemory:
+        """An exchange is answered, or answered again after a crash."""
+        others = tuple(one for one in self.exchanges if one != (round, phase))
+        return replace(self, exchanges=(*others, (round, phase))[-REMEMBERED:])
+
+    @property
+    def newest_window(self) -> int:
+        """The last window in which an exchange of the opening was answered."""
+        return max((window for _, window, _ in self.answered), default=0)
+
+    @property
+    def newest_round(self) -> int:
+        """The last round in which something was sent."""
+        return max((round for round, _ in self.exchanges), default=0)
+
+    def answers(self, phase: str, window: int) -> int:
+        """How often an exchange of the opening was answered in a window."""
+        return next((n for name, at, n in self.answered if (name, at) == (phase, window)), 0)
+
+    def answering(self, phase: str, window: int) -> DeviceMemory:
+        """It is answered once more; what was answered in earlier windows is of no use."""
+        others = tuple(one for one in self.answered if one[0] != phase)
+        return replace(self, answered=(*others, (phase, window, self.answers(phase, window) + 1)))
+
+    def spending(self, multiplier: float) -> DeviceMemory:
+        """One upload more, to a sum with noise of this multiple of the longest contribution; 0: without."""
+        if not multiplier:
+            return replace(self, unbounded=self.unbounded + 1)
+        return replace(self, spent=self.spent + multiplier**-2)
+
+    def epsilon(self, delta: float) -> float:
+        """What noise bounds all uploads so far to; infinite where one had none."""
+        return math.inf if self.unbounded else epsilon_of(math.sqrt(self.spent), delta)
+
+    def dealt_with(self, serial: int, manifest: str) -> DeviceMemory:
+        """This manifest needs nothing more."""
+        return replace(self, serial=serial, manifest=manifest, pending=None)
+
+    def encode(self) -> bytes:
+        """As it is kept."""
+        plain = asdict(replace(self, state={}))
+        del plain["state"]
+        return pack_pair(json.dumps(plain).encode(), pack_arrays(self.state))
+
+    @staticmethod
+    def decode(content: bytes) -> DeviceMemory:
+        """From what was kept."""
+        text, arrays = unpack_pair(content)
+        plain = json.loads(text)
+        plain |= {name: tuple(plain[name]) for name in ("joined", "sent")}
+        plain |= {name: tuple(map(tuple, plain[name])) for name in ("exchanges", "answered")}
+        plain["log"] = tuple(plain["log"])
+        plain["pending"] = None if plain["pending"] is None else PendingUpload(**plain["pending"])
+        return DeviceMemory(unpack_arrays(arrays), **plain)
+
+
+class DeviceStorage(Protocol):
+    """Where a device keeps things."""
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """What it knows now."""
+
+    def keep(self, memory: DeviceMemory) -> None:
+        """Replace it; when this returns it is safe."""
+
+    def permission(self) -> Permission:
+        """What the owner allows at this moment."""
+
+    def keep_place(self, place: int) -> None:
+        """Keep the number the coordinator has given it anew."""
+
+    def note(self, entry: JournalEntry) -> str:
+        """Write down an upload before it leaves, once per manifest; the head of the journal then."""
+
+    def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep what the machines that took an upload signed."""
+
+
+@dataclass(eq=False)
+class InMemoryStorage:
+    """A simulated device keeps everything in this process."""
+
+    allowed: Permission = field(default_factory=Permission)
+    memory: DeviceMemory = field(default_factory=DeviceMemory)
+    notes: int = 0
+    bytes_up: int = 0
+    last: JournalEntry | None = None
+    receipt: Receipt | None = None  # the last one
+
+    def keep(self, memory: DeviceMemory) -> None:
+        """Replace it."""
+        self.memory = memory
+
+    def permission(self) -> Permission:
+        """Always the same."""
+        return self.allowed
+
+    def keep_place(self, place: int) -> None:
+        """It lasts as long as the device's identity does."""
+
+    def note(self, entry: JournalEntry) -> str:
+        """Count it."""
+        if self.last is None or entry.manifest != self.last.manifest:
+            self.last, self.notes, self.bytes_up = entry, self.notes + 1, self.bytes_up + entry.bytes
+        return START
+
+    def keep_receipt(self, receipt: Receipt) -> None:
+        """Replace it."""
+        self.receipt = receipt

@@ -1,0 +1,1 @@
+"""What studies of papers need: attacks, analyses, reproductions, tuned groups, simulated protections."""

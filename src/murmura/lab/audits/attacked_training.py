@@ -1,0 +1,254 @@
+"""One training with what was read of it: its updates and sums are attacked, and what was found is judged.
+
+Some attacks train again. Membership, by the final model alone: without some of the people, by coins. Uploads:
+what is left over of one person's when all others of a sum are taken off. Sums are exact, so it does not matter
+what the others sent: a cohort of hers and of so many who send nothing, through the same channel with the same
+noise, leaves the same over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from murmura.channel.chain import Chain
+from murmura.channel.noise import simulated_noise
+from murmura.core.arrays import Ints, Longs
+from murmura.core.contract import History, RoundContext, Total
+from murmura.core.errors import DataError
+from murmura.core.interactions import Interactions
+from murmura.core.observed_sum import ObservedSum
+from murmura.core.progress import SILENT, Progress
+from murmura.core.rng import Purpose, Rng, Stream, server_secret
+from murmura.core.settings import as_dict
+from murmura.core.update import SentUpdate, SparseRows, Update
+from murmura.engine.federated_model import FederatedModel
+from murmura.engine.visit import visit
+from murmura.lab.audits.attack import (
+    AdversaryKnowledge,
+    Attack,
+    ItemAttack,
+    ObservedUpdates,
+    RatingAttack,
+    claims_of,
+)
+from murmura.lab.audits.canary_training import canary_scores
+from murmura.lab.audits.fedsplit.group_ratings import HintsAlone
+from murmura.lab.audits.judge import AttackScores, judge, judge_traces
+from murmura.lab.audits.known_ratings import SHARES, GuessScores, guess
+from murmura.lab.audits.reference_attacks import ChanceReference, PopularityReference
+from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores
+from murmura.lab.audits.sums.membership import ModelMembership
+from murmura.lab.audits.sums.observed import ObservedSums
+from murmura.lab.audits.sums.row_space import RowSpace
+from murmura.lab.audits.sums.sum_attack import SumAttack, SumItemAttack, SumKnowledge, TracingAttack
+from murmura.lab.audits.sums.uploads import UploadAttack
+from murmura.runtimes.simulation import FederatedMethod
+
+VICTIMS = 300  # of attacks that play their victims, which takes time
+OWN = Purpose.OWN + 6  # the stream of guesses and hints
+SUMS = Purpose.OWN + 7  # the stream of victims, known halves and copies
+AGAIN = 2**62  # added to a seed: the noise of another release
+REFERENCES = (PopularityReference, ChanceReference)  # who read nothing
+
+
+@dataclass(frozen=True, eq=False)
+class AttackResult:
+    """The verdict on one attack."""
+
+    attack: Attack
+    of: str  # "client", "person", "round" or "member": whether somebody was in it, "canary"
+    verdict: AttackScores | CanaryScores
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedTraining:
+    """A training, what was recorded of it, and how it is trained again where an attack needs that."""
+
+    ready: FederatedMethod
+    fitted: FederatedModel
+    updates: ObservedUpdates
+    sums: ObservedSums
+
+    @staticmethod
+    def recorded(
+        ready: FederatedMethod,
+        train: Interactions,
+        seed: int,
+        attacks: Sequence[Attack],
+        progress: Progress = SILENT,
+    ) -> AttackedTraining:
+        """Train with what these attacks read recorded."""
+        updates, sums = list[SentUpdate](), list[ObservedSum]()
+        read = {one.reads for one in attacks}
+        fitted = ready.fit(
+            train,
+            seed,
+            progress,
+            record=updates.append if "updates" in read else None,
+            record_sums=sums.append if "sums" in read else None,
+        )
+        return AttackedTraining(ready, fitted, ObservedUpdates(tuple(updates)), ObservedSums(tuple(sums)))
+
+    @cached_property
+    def public(self) -> AdversaryKnowledge:
+        """What everybody knows."""
+        plan = self.fitted.plan
+        popularity = np.bincount(plan.people.item, minlength=plan.info.items)
+        people = plan.data.n_users if plan.groups is None else int((plan.groups >= 0).sum())
+        return AdversaryKnowledge(plan.info, as_dict(plan.algorithm), popularity, people)
+
+    @property
+    def letters(self) -> int:
+        """How many messages were read."""
+        return len(self.updates.updates) or len(self.sums.sums)
+
+    def results(self, attacks: Sequence[Attack]) -> list[AttackResult]:
+        """The attacks on sums, on updates, and by those who read nothing, about victims of the same kinds."""
+        on_sums = [one for one in attacks if one.reads == "sums"]
+        on_updates = [one for one in attacks if isinstance(one, ItemAttack)]
+        made = [self.attacked(one) for one in (*on_sums, *on_updates)]
+        about = {one.of for one in made}
+        nothing_read = [kind(of) for of in ("client", "person") if of in about for kind in REFERENCES]
+        return [*made, *map(self.attacked, nothing_read)]
+
+    def guesses(self, attacks: Sequence[Attack]) -> list[GuessScores]:
+        """Ratings guessed by the attacks that do so, beside a guess by the hints alone; where factors left."""
+        ratings = [one for one in attacks if isinstance(one, RatingAttack)]
+        if not ratings or not self.updates.phase("factors"):
+            return []
+        plan = self.fitted.plan
+        stream = Rng(server_secret(plan.seed), 1).stream(OWN)
+        return guess([*ratings, HintsAlone()], self.updates, self.public, plan.people, stream, SHARES)
+
+    def attacked(self, attack: Attack) -> AttackResult:
+        """The verdict on an attack, with a stream of its own beginning."""
+        public, plan = self.public, self.fitted.plan
+        if isinstance(attack, CanaryAudit):
+            return AttackResult(attack, "canary", canary_scores(self.ready, plan.data, plan.seed))
+        stream = Rng(server_secret(plan.seed)).stream(OWN if isinstance(attack, ItemAttack) else SUMS)
+        if isinstance(attack, ModelMembership):
+            return AttackResult(attack, "member", self._membership(attack, stream))
+        if isinstance(attack, ItemAttack):
+            claims = claims_of(attack, self.updates, public, plan.people, stream)
+        else:
+            assert isinstance(attack, SumAttack)
+            known = self.knowledge(attack, stream)
+            if isinstance(attack, TracingAttack):
+                traces, there = attack.traces(self.sums, known, stream), self.sums.presence(known.victims)
+                verdict = judge_traces(traces, there, known.victims, public.info.clients)
+                return AttackResult(attack, "round", verdict)
+            if isinstance(attack, UploadAttack):
+                claims = attack.claims(self._left_over(attack, known), known, stream)
+            else:
+                assert isinstance(attack, SumItemAttack)
+                claims = attack.claims(self.sums, known, stream)
+        verdict = judge(claims, plan.people, public.popularity, public.info.listed)
+        return AttackResult(attack, claims.of, verdict)
+
+    def knowledge(self, attack: SumAttack, stream: Stream) -> SumKnowledge:
+        """The victims of an attack and what it is told of them.
+
+        Who is told nothing and reads rounds claims about everyone who was in one. Who plays its victims, or
+        takes their uploads, claims about some of them, drawn; about rounds also those of people who were in
+        none.
+        """
+        people, clients = self.fitted.plan.people, self.public.info.clients
+        having = np.diff(people.start) > (1 if attack.tells == "half" else 0)
+        if self.sums.training and not isinstance(attack, TracingAttack):
+            called = np.concatenate([one.clients for one in self.sums.training])
+            having &= np.isin(np.arange(clients), called)
+        if attack.tells == "rarest":
+            told = self._rarest(np.flatnonzero(having))
+            having &= np.isin(np.arange(clients), list(told))
+        able = np.flatnonzero(having).astype(np.int32)
+        if attack.tells in ("half", "whole") or isinstance(attack, UploadAttack):
+            able = np.sort(able[stream.choose(len(able), min(VICTIMS, len(able)))])
+        if attack.tells in ("half", "whole"):
+            own = {victim: people.history(victim, 0).item for victim in able.tolist()}
+            told = own if attack.tells == "whole" else {one: _half(items, stream) for one, items in own.items()}
+        elif attack.tells == "nothing":
+            told = {}
+        best = float(self.fitted.plan.data.value.max(initial=1.0))
+        return SumKnowledge(self.public, self.fitted.plan.algorithm, able, told, best)
+
+    def _rarest(self, clients: Longs) -> dict[int, Ints]:
+        """Of everyone the rarest item that takes part in pairs; without those who have none, or no other."""
+        counts, least = self.fitted.plan.info.counts, int(self.public.settings.get("least", 1))
+        assert counts is not None
+        found = {}
+        for client in clients.tolist():
+            own = self.fitted.plan.people.history(client, 0).item
+            own = own[counts[own] >= max(1, least)]
+            if len(own) > 1:
+                found[client] = own[[np.argmin(counts[own])]]
+        return found
+
+    def _left_over(self, attack: UploadAttack, known: SumKnowledge) -> dict[int, ObservedSum]:
+        """What is left over of every victim in the last round, or in the first exchange that tells of items."""
+        there = [one for one in self.sums.sums if RowSpace.of(one.phase, one.info)]
+        asked = self.sums.training[-1] if self.sums.training else there[0]
+        return {one: left_over(self.fitted, asked, one, attack.releases) for one in known.victims.tolist()}
+
+    def _membership(self, attack: ModelMembership, stream: Stream) -> AttackScores:
+        """Leave each victim out of the training or not, by a fair coin, and tell them apart by what came of it.
+
+        How well somebody fits is measured beside how well she fits a model without any of the victims.
+        """
+        train, seed = self.fitted.plan.data, self.fitted.plan.seed
+        having = np.flatnonzero(train.user_counts).astype(np.int32)
+        victims = having[stream.choose(len(having), min(VICTIMS, len(having) // 2))]
+        inside = stream.coins(np.full(len(victims), 0.5))
+        if inside.all() or not inside.any():
+            raise DataError(
+                f"people in and out of a training are told apart, but {len(victims)} coins gave one kind "
+                "alone; take more people or another seed."
+            )
+        people, fits = [History.of(train, victim) for victim in victims.tolist()], []
+        for left_out in (victims[~inside], victims):
+            fitted = self.ready.fit(train.rows(~np.isin(train.user, left_out)), seed)
+            scored = ((fitted.score_history(own.item, own.time), own.item) for own in people)
+            fits.append([attack.score(*one, fitted.plan.info.listed) for one in scored])
+        found = np.array(fits[0]) - np.array(fits[1])
+        return judge_traces(found[:, None], inside[:, None], victims, train.n_users)
+
+
+def left_over(fitted: FederatedModel, asked: ObservedSum, victim: int, releases: int) -> ObservedSum:
+    """Her upload in an exchange like this one, with the noise of one release, or of two that differ by her."""
+    plan, people = fitted.plan, fitted.plan.people
+    context = RoundContext(asked.info, asked.phase.name, asked.round, asked.model)
+    state = {name: stack[victim] for name, stack in fitted.states.items()}
+    history, rng = people.history(victim, asked.round), people.rng(victim, asked.round)
+    chain = plan.chains.get(asked.phase.name)
+    made = visit(plan.algorithm, asked.phase, context, state, history, rng, chain)
+    update = made.update
+    if chain is not None and made.vector is not None:
+        sums, others = made.vector.astype(np.int64), len(asked.clients) - 1
+        seed = plan.seed + AGAIN + 2 * victim
+        update = _released(chain, sums, others, seed, asked.round)
+        if releases == 2:
+            without = _released(chain, 0 * sums, others, seed + 1, asked.round)
+            update = _times(update, 1.0) + _times(without, -1.0)
+    return replace(asked, clients=np.array([victim], np.int32), total=Total(update, 1))
+
+
+def _released(chain: Chain, sums: Longs, others: int, seed: int, round: int) -> Update:
+    """The sum of so many more who send nothing, with noise of its own."""
+    sums = sums.copy()
+    sums[0] += others
+    source = simulated_noise(seed) if chain.noisy else None
+    return replace(chain, source=source).sum_up(sums, round).update
+
+
+def _times(update: Update, factor: float) -> Update:
+    """Its tables, in double precision."""
+    numbers = {name: (rows.index, rows.values.astype(np.float64)) for name, rows in update.tables.items()}
+    return Update({name: SparseRows(index, factor * values) for name, (index, values) in numbers.items()})
+
+
+def _half(own: Ints, stream: Stream) -> Ints:
+    """A random half of some items, rounded down, ascending."""
+    return own[np.sort(stream.choose(len(own), len(own) // 2))]

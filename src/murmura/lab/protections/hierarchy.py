@@ -1,0 +1,143 @@
+"""Hierarchies in simulation: sums of sums, and groups whose members have several devices.
+
+A region adds up its people, the federation adds up the regions. Sums are whole numbers of a ring, so the bits
+are those of one flat sum. What is gained is where people's connections end; `region_levels` says what each
+level can read.
+
+FedSPLIT, section 3.4.2, names two ways for a group whose members do not share a device: every member's device
+becomes the client and holds the ratings of all, or an intermediate server does. Both train what a household's
+one device trains; `gather_members` carries the ratings to whoever holds them, `group_levels` says who reads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from murmura.core.arrays import Bools, Ints, Longs
+from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
+from murmura.core.contract import IndividualUpdates, Phase, Total
+from murmura.core.errors import SettingError
+from murmura.core.kernel import CompiledChannel
+from murmura.core.population import Population
+from murmura.core.settings import settings
+from murmura.engine.federation import Federation
+from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.ranges import RawSums
+
+Arrangement = Literal["household", "members", "intermediate"]
+COLUMNS = ("item", "value", "consent", "person")  # of a member's rows
+
+
+@settings
+class Regional(InProcess):
+    """Clients are in so many regions, each with a server of its own that hands on its sum."""
+
+    regions: Annotated[int, Field(ge=1)] = 2
+
+    def run(self, federation: Federation, rounds: range) -> None:
+        """Run these rounds; refuses protocols that know no regions."""
+        channel = federation.plan.channel.channel
+        if channel in SUM_PROTOCOLS:
+            raise SettingError(
+                f"regions hand on sums that are added up, but channel '{channel}' is a protocol between single "
+                "devices and servers; set channel=secure-sum, or train without regions."
+            )
+        super().run(federation, rounds)
+
+    def collect(
+        self,
+        f: Federation,
+        phase: Phase,
+        round: int,
+        clients: Ints,
+        through: CompiledChannel | None,
+        wicked: Ints | None = None,
+    ) -> Total | IndividualUpdates:
+        """The sum of the regions' sums; a phase whose updates are read one by one has no regions."""
+        chain = f.plan.chains.get(phase.name)
+        if chain is None or through is None:
+            if phase.combine == "sum":
+                raise SettingError(
+                    f"regions hand on sums of whole numbers, but phase '{phase.name}' has no channel; set "
+                    "channel=secure-sum."
+                )
+            return super().collect(f, phase, round, clients, through, wicked)
+        parts, counted = [], np.zeros(f.plan.people.clients, np.bool_)
+        for own in self._regions(f, clients):
+            f.plan.channel.check_cohort(len(own))  # a sum of a few would tell about them
+            kept = RawSums(chain)
+            super().collect(f, phase, round, own, kept)
+            assert kept.sums is not None
+            parts.append(chain.ring.wrap(kept.sums))
+            counted |= f.counted.get(phase.name, counted)
+        others = [] if wicked is None else wicked.tolist()
+        f.remember_counted(phase, [*np.flatnonzero(counted).tolist(), *others])
+        return through.sum_up(chain.ring.add_up(parts).astype(np.int64), round)
+
+    def _regions(self, f: Federation, clients: Ints) -> list[Ints]:
+        """Those of the clients who are in each region that has any: neighbours in number are neighbours."""
+        region = clients.astype(np.int64) * self.regions // f.plan.people.clients
+        return [clients[region == one] for one in np.unique(region)]
+
+
+def region_levels(channel: ChannelSettings) -> dict[str, str]:
+    """What each level of a sum of sums can read."""
+    shared = channel.channel == "secure-sum"
+    region = "the sum of its people" if shared else "the update of each of its people"
+    return {
+        "a person's device": "its own rows and the public model",
+        "a region's server": f"{region}; nothing of other regions",
+        "the federation's server": "each region's sum, of at least minimum_cohort people; no update of anyone",
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class GatheredGroups:
+    """Groups whose ratings have come to whoever holds them for the group."""
+
+    people: Population
+    bytes_moved: Longs  # (groups,) between the devices of each group
+
+
+def gather_members(people: Population, arrangement: Arrangement) -> GatheredGroups:
+    """Carry the rows of every group's members, as bytes, to the devices or the server that become its client.
+
+    household: one device has them already. members: every device gets those of all others. intermediate: every
+    device sends its own once. What is trained on does not depend on it.
+    """
+    if people.person is None:
+        raise SettingError("members of groups must be told apart, but every client here is one person.")
+    moved, columns = np.zeros(people.clients, np.int64), list[dict[str, NDArray[Any]]]()
+    for group in range(people.clients):
+        rows = slice(people.start[group], people.start[group + 1])
+        letters = [
+            _letter(people, rows, people.person[rows] == member) for member in np.unique(people.person[rows])
+        ]
+        copies = {"household": 0, "members": len(letters) - 1, "intermediate": 1}[arrangement]
+        moved[group] = copies * sum(map(len, letters))
+        columns += [unpack_arrays(letter) for letter in letters]
+    item, value, consent, person = (np.concatenate([one[name] for one in columns]) for name in COLUMNS)
+    return GatheredGroups(replace(people, item=item, value=value, consent=consent, person=person), moved)
+
+
+def _letter(people: Population, rows: slice, own: Bools) -> bytes:
+    """What one member's device sends: its rows with its owner's consent."""
+    return pack_arrays({name: getattr(people, name)[rows][own] for name in COLUMNS})
+
+
+def group_levels(arrangement: Arrangement) -> dict[str, str]:
+    """What each level of a group on several devices can read (FedSPLIT, 3.4.2)."""
+    inside = {
+        "household": {"the household's device": "the ratings of all members"},
+        "members": {"every member's device": "the ratings of all members of its group"},
+        "intermediate": {
+            "a member's device": "its own ratings and what it is told of the model",
+            "the intermediate server": "the ratings of all members of the group",
+        },
+    }[arrangement]
+    return {**inside, "the federation's server": "what the group's client sends, and not who is in the group"}

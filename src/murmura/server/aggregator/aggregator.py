@@ -1,0 +1,394 @@
+"""One of the two aggregators: it takes shares, adds them up, and releases one sum per round.
+
+It agrees once to the terms of a federation and signs what it agreed to: the terms, every manifest it opens, and
+every head of the public log. It learns nothing from a share, and it checks by itself who was admitted, that a
+round is in the log, and that a sum is of at least the minimum. The seed aggregator hears of a report first and
+signs a receipt; the vector aggregator takes no vector without that receipt. Both release a sum only over a list
+of reports that the other has signed: the vector aggregator cannot take a vector back out of its running sum, so
+it names its reports; the seed aggregator expands exactly those seeds, and a seed without a twin is left out.
+
+Shares live in memory only. A restart during a round loses them: the round is answered "lost", and the
+coordinator gives it up. What has been released is written down first and is final; once the coordinator has
+it, nothing of the round stays but its number and its hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Literal
+
+from murmura.channel.noise import NoiseSource, system_noise
+from murmura.channel.shares import SEED_BYTES
+from murmura.core.contract import FederationInfo, Phase
+from murmura.server.acceptance import AcceptedReports
+from murmura.server.admissions import AdmissionDesk
+from murmura.server.aggregator.agreed_terms import Agreement
+from murmura.server.aggregator.collection import CollectedRound
+from murmura.server.aggregator.released_counts import REPORTS, check_released, evidence_bytes
+from murmura.server.aggregator.witness import LogWitness
+from murmura.server.database import ServerDatabase, put_fact
+from murmura.wire import wire
+from murmura.wire.keys import SealingKey, ServerKey, check_signature
+from murmura.wire.log import unpack_entries
+from murmura.wire.manifest import LARGEST, Manifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.released_sum import sum_content
+from murmura.wire.terms import FederationTerms
+from murmura.wire.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePass
+
+Clock = Callable[[], float]
+Role = Literal["seed", "vector"]
+KEPT_ROUNDS = 1000  # how many past rounds an aggregator remembers
+SMALLEST_ARRAYS = 1024  # bytes of a message of arrays, apart from its values
+KEPT_PASSES = 1024  # shares whose pass was checked and whose payload is still on its way
+
+
+class Aggregator:
+    """The state machine of one aggregator."""
+
+    def __init__(
+        self,
+        role: Role,
+        store: ServerDatabase,
+        clock: Clock,
+        minimum: int,
+        coordinator: bytes | None,
+        admitter: bytes | None = None,
+        accept: bytes | None = None,
+        noise: NoiseSource = system_noise,
+    ) -> None:
+        self.role, self.minimum, self._noise = role, minimum, noise
+        self.key, self.sealing_key = ServerKey.load_or_create(store), SealingKey.load_or_create(store)
+        self._store, self._clock, self._admitter = store, clock, admitter
+        self.agreement = Agreement(
+            role, store, self.key, self.sealing_key, minimum, coordinator, admitter, accept
+        )
+        self.witness, self._desk = LogWitness(store), AdmissionDesk(store)
+        self.accepted = self.refused = 0
+        self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
+        self._open: CollectedRound | None = None
+        self._before: AcceptedReports | None = None  # in the last round that was released
+        if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
+            store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
+
+    @property
+    def terms(self) -> FederationTerms:
+        """What was agreed; refuses to do anything before that."""
+        return self.agreement.terms
+
+    def identity(self) -> dict[str, str]:
+        """Who this is, and who admits devices if its operator does."""
+        admits = {} if self._admitter is None else {"admitter": self._admitter.hex()}
+        keys = {"key": self.key.public.hex(), "sealing_key": self.sealing_key.public.hex()}
+        return {**keys, "role": self.role, **admits}
+
+    def metrics(self) -> dict[str, float]:
+        """How many shares were taken and refused since this process started."""
+        return {"murmura_reports_accepted_total": self.accepted, "murmura_reports_refused_total": self.refused}
+
+    def append_log(self, message: bytes) -> bytes:
+        """The coordinator's signature, the place of the first entry (8), entries; answers with a signature.
+
+        The answer is empty while the log has not come to the agreed terms: it is being taken over in pages.
+        """
+        signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
+        check_signature(bytes.fromhex(self.terms.coordinator), "log", content, signature)
+        start = int.from_bytes(content[:8], "little")
+        self.witness.append(self.terms, start, unpack_entries(content[8:]))
+        if self.witness.under(self.terms):
+            return self.witness.sign(self.terms.federation, self.key)
+        if len(content) > 8:
+            return b""
+        raise RefusedError("forged", "the last terms of the log must be those agreed here, but are others.")
+
+    def open_round(self, message: bytes) -> bytes:
+        """The coordinator's signature, then a manifest and the counts it names with the sum they are from.
+
+        Answers with a signature.
+        """
+        signature, (content, more) = message[:SIGNATURE_BYTES], wire.unpack_pair(message[SIGNATURE_BYTES:])
+        if len(content) > LARGEST:
+            raise RefusedError("malformed", f"a manifest must not have {len(content)} bytes.")
+        check_signature(bytes.fromhex(self.terms.coordinator), "manifest", content, signature)
+        manifest = Manifest.decode(content)
+        self._check_terms(manifest)
+        signed = self.key.sign("manifest", content)
+        if self._open is not None and self._open.manifest.hash == manifest.hash:
+            return signed
+        known = self._store.row("SELECT hash, state FROM rounds WHERE serial = ?", (manifest.serial,))
+        if known is not None:
+            self._refuse_again(manifest, *known)
+            return signed
+        last = self._store.row("SELECT max(serial) FROM rounds")
+        if last is not None and last[0] is not None and manifest.serial < last[0]:
+            raise RefusedError(
+                "replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}."
+            )
+        if manifest.terms != self.terms.hash.hex():
+            raise RefusedError("forged", "a manifest must be made under the agreed terms, but is not.")
+        if not self.witness.has(content):
+            raise RefusedError(
+                "forged", "a manifest must be in the public log before it is opened, but is not."
+            )
+        manifest.check_privacy(self.terms)
+        counts, evidence = wire.unpack_pair(more) if more else (b"", b"")
+        before, info = self.agreement.info, self.agreement.info_of(manifest, counts)
+        check_released(self.terms, before, info, self._store, manifest, evidence)
+        phase = self.terms.phase(manifest.phase, info)
+        self._check_window(manifest, phase)
+        self._begin(manifest, phase, info)
+        return signed
+
+    def _begin(self, manifest: Manifest, phase: Phase, info: FederationInfo) -> None:
+        chain = self.terms.chain(manifest.phase, info, manifest.largest)
+        row = (manifest.serial, manifest.hash, "open", manifest.phase, manifest.window, None, None)
+        self._store.write(
+            [
+                ("UPDATE rounds SET state = 'dropped' WHERE state = 'open'", ()),
+                ("UPDATE rounds SET ids = NULL, total = NULL WHERE total IS NOT NULL", ()),
+                (
+                    "DELETE FROM rounds WHERE serial < ? AND opened_in < ?",
+                    (manifest.serial - KEPT_ROUNDS, manifest.window),
+                ),
+                ("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", row),
+            ],
+            durable=True,
+            forget=True,
+        )
+        share_bytes = wire.SHARE_HEADER + (SEED_BYTES if self.role == "seed" else chain.ring.message_bytes)
+        duplicate = "another share was accepted under this report id before."
+        self._open = CollectedRound(
+            self._kind, manifest, phase, chain, AcceptedReports(manifest, share_bytes, "share", duplicate)
+        )
+
+    def _check_window(self, manifest: Manifest, phase: Phase) -> None:
+        """Refuse another window than that of this machine's clock, and a second sum of the opening in one."""
+        windows = self.terms.windows
+        if not windows.is_at(manifest.window, self._clock()):
+            raise RefusedError(
+                "forged", f"a round must lie in the window of its time, but says {manifest.window}."
+            )
+        before = self._store.row("SELECT max(opened_in) FROM rounds")
+        if before is not None and manifest.window < (before[0] or 0):
+            raise RefusedError("replay", f"window {manifest.window} must not come after {before[0]}.")
+        if phase.repeat is None:
+            return
+        counted = "SELECT count(*) FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released'"
+        found = self._store.row(counted, (phase.name, manifest.window))
+        if found is not None and found[0] >= phase.repeat:
+            raise RefusedError(
+                "released",
+                f"phase '{phase.name}' has been released in window {manifest.window}; two sums would differ by "
+                "whoever came between: wait for the next window.",
+            )
+
+    def _refuse_again(self, manifest: Manifest, known: bytes, state: str) -> None:
+        if known != manifest.hash:
+            raise RefusedError("replay", f"manifest {manifest.serial} is known here with another content.")
+        if state != "released":
+            raise RefusedError("lost", f"the shares of round {manifest.round} are lost; give the round up.")
+
+    @property
+    def opening_bytes(self) -> int:
+        """The longest request to open a round: a signed manifest, counts of items, the sum they are from."""
+        smallest = SIGNATURE_BYTES + LARGEST + SMALLEST_ARRAYS
+        if self.agreement.agreed is None:
+            return smallest
+        return smallest + 4 * self.agreement.info.items + evidence_bytes(self.terms, self.agreement.info)
+
+    @property
+    def share_bytes(self) -> int:
+        """The length of a share of the open round, or of the one before it; nothing longer is read."""
+        now = wire.SHARE_HEADER if self._open is None else self._open.accepted.largest
+        return now if self._before is None else max(now, self._before.largest)
+
+    @property
+    def release_bytes(self) -> int:
+        """The longest request for a sum: two signatures, and every report that was taken."""
+        accepted = self._before if self._open is None else self._open.accepted
+        count = 0 if accepted is None else len(accepted.reports)
+        return 2 * wire.SIGNATURE_BYTES + (wire.ID_BYTES * count if count else self._listed())
+
+    def _listed(self) -> int:
+        """The bytes of the last list that was released: after a restart it may be asked for again."""
+        found = self._store.row("SELECT max(length(ids)) FROM rounds WHERE total IS NOT NULL")
+        return int(found[0]) if found is not None and found[0] is not None else 0
+
+    def report(self, message: bytes | bytearray) -> bytes:
+        """Take one share; answers with a signed receipt, the same one when the same share comes again."""
+        try:
+            receipt = self._take(message)
+        except RefusedError:
+            self.refused += 1
+            raise
+        self.accepted += 1
+        return receipt
+
+    @property
+    def _kind(self) -> int:
+        return SEED if self.role == "seed" else VECTOR
+
+    def admit(self, prelude: bytes) -> tuple[SharePass, bytes]:
+        """Who a share counts for, from its first bytes: checked before its payload is read."""
+        if prelude in self._passes:
+            return self._passes[prelude]
+        o, before = self._open, self._before
+        if o is None and before is None:
+            raise RefusedError("paused", "no round is open here.")
+        head = ShareHead.decode(prelude, self._kind)
+        names = {one for one in (o and o.manifest.hash, before and before.manifest) if one}
+        if head.manifest not in names:
+            code = "late" if o is None else "replay"
+            raise RefusedError(code, "a share must be of the open round's manifest, but is of another.")
+        shown = SharePass.decode(self.sealing_key.unseal(wire.sealed_pass(prelude), head.info("pass")))
+        check_signature(bytes.fromhex(self.terms.coordinator), "ticket", head.signed, shown.ticket)
+        if self.role == "vector":
+            self._check_twin(head, shown)
+        admission = self._desk.check(self.terms, head, shown, self._clock())
+        if o is not None and head.manifest == o.manifest.hash:
+            self._check_first(o, head, admission)
+        self._passes[prelude] = shown, admission
+        if len(self._passes) > KEPT_PASSES:
+            self._passes.popitem(last=False)
+        return shown, admission
+
+    def _check_twin(self, head: ShareHead, shown: SharePass) -> None:
+        twin = self.terms.seed_aggregator
+        assert twin is not None
+        if shown.receipt == wire.NO_RECEIPT:
+            raise RefusedError(
+                "no-twin", "a vector share must carry the seed aggregator's receipt, but has none."
+            )
+        check_signature(bytes.fromhex(twin.key), "receipt", head.signed + shown.mark, shown.receipt)
+
+    def _check_first(self, o: CollectedRound, head: ShareHead, admission: bytes) -> None:
+        """Refuse a second report of one admission, and who was not counted where that is asked."""
+        if admission and o.admitted.get(admission, head.report) != head.report:
+            raise RefusedError("duplicate", "another report was accepted for this invitation in this round.")
+        if admission and o.phase.follows:
+            self._desk.check_counted(o.phase.follows, o.manifest.window, admission)
+
+    def _take(self, message: bytes | bytearray) -> bytes:
+        prelude = bytes(message[: wire.SHARE_PRELUDE])
+        shown, admission = self.admit(prelude)
+        self._passes.pop(prelude, None)
+        head, o, before = ShareHead.decode(prelude, self._kind), self._open, self._before
+        sealed = wire.sealed_payload(message)
+        if wire.digest(sealed) != shown.payload:
+            raise RefusedError("forged", "the payload of a share must be the one its sender named, but is not.")
+        now = o if o is not None and head.manifest == o.manifest.hash else None
+        if now is not None:
+            wire.check_length(message, now.accepted.largest, "share")
+        payload = self.sealing_key.unseal(sealed, head.info("payload"))
+        sent = head.report, payload
+        if now is None:
+            known = before is not None and head.manifest == before.manifest
+            if before is None or not known or not before.repeats(*sent, shown.mark):
+                raise RefusedError("late", "the round of this share is over; it was not counted.")
+        elif not now.accepted.repeats(*sent, shown.mark):
+            now.accepted.check_new(head.report, self._clock())
+            self._check_first(now, head, admission)
+            now.add(head, payload, admission)
+            now.accepted.accept(*sent, mark=shown.mark)
+        return self.key.sign("receipt", head.signed + shown.mark)
+
+    def count(self, name: bytes) -> int:
+        """How many reports of this manifest have been taken."""
+        return len(self._collecting(name).accepted.reports)
+
+    def close_round(self, name: bytes, command: bytes) -> bytes:
+        """Stop collecting; answers with the signed list of reports. Only the coordinator may ask."""
+        self._check_command("close", name, command)
+        released = self._released(name)
+        if released is not None:
+            return self._signed_ids(name, released[0])
+        o = self._collecting(name)
+        o.accepted.closed = True
+        return self._signed_ids(name, wire.pack_ids(o.accepted.reports))
+
+    def release(self, name: bytes, message: bytes) -> bytes:
+        """The sum over the agreed list, signed with it; once it is out it is final.
+
+        `message` is the coordinator's command (64 bytes), then the other aggregator's signed list.
+        """
+        command, signature, ids = message[:64], message[64:128], message[128:]
+        self._check_command("release", name, command)
+        released = self._released(name)
+        if released is not None:
+            if released[0] != ids:
+                raise RefusedError(
+                    "released", "a sum over another list of this round was released; it is final."
+                )
+            return self._signed_total(name, *released)
+        o = self._collecting(name)
+        twin = self.terms.vector_aggregator if self.role == "seed" else self.terms.seed_aggregator
+        assert twin is not None
+        check_signature(bytes.fromhex(twin.key), "reports", name + ids, signature)
+        half = o.sum(wire.unpack_ids(ids), max(self.minimum, self.terms.minimum))
+        packed = o.with_noise(half, self._noise(self.role, o.phase.name, o.manifest.round))
+        phases, listed = self.terms.algorithm().phases(self.agreement.info), set(wire.unpack_ids(ids))
+        followed = any(phase.follows == o.phase.name for phase in phases)
+        admitted = [one for one, report in o.admitted.items() if report in listed] if followed else []
+        final = ("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))
+        counted = self._desk.counted(o.phase.name, o.manifest.window, admitted)
+        reports = put_fact(REPORTS + o.phase.name, len(listed).to_bytes(8, "little"))
+        self._store.write([final, *counted, *([reports] if followed else [])], durable=True)
+        self._open, self._before = None, o.accepted
+        return self._signed_total(name, ids, packed)
+
+    def forget(self, name: bytes, command: bytes) -> bool:
+        """The coordinator has the sum: its list of reports and the sum itself need not stay."""
+        self._check_command("forget", name, command)
+        self._store.write(
+            [("UPDATE rounds SET ids = NULL, total = NULL WHERE hash = ? AND state = 'released'", (name,))],
+            durable=True,
+            forget=True,
+        )
+        return True
+
+    def revoke(self, message: bytes) -> int:
+        """Admissions that the admitter takes back; how many."""
+        revoked = self._desk.revoke(self.terms, message)
+        self._passes.clear()  # what was checked before is checked again
+        return len(revoked)
+
+    def _signed_ids(self, name: bytes, ids: bytes) -> bytes:
+        return self.key.sign("reports", name + ids) + ids
+
+    def _signed_total(self, name: bytes, ids: bytes, total: bytes) -> bytes:
+        """Signature of the list, signature of the sum over it, the sum."""
+        listed = hashlib.sha256(ids).digest()
+        signed = self.key.sign("sum", sum_content(name, listed, total))
+        return self.key.sign("reports", name + ids) + signed + total
+
+    def _collecting(self, name: bytes) -> CollectedRound:
+        if self._open is None or self._open.manifest.hash != name:
+            raise self._absent(name)
+        self._check_terms(self._open.manifest)
+        return self._open
+
+    def _check_terms(self, manifest: Manifest) -> None:
+        """Refuse a round of other terms than those that hold now: its devices may have agreed to no others."""
+        if manifest.terms != self.terms.hash.hex():
+            raise RefusedError("lost", f"round {manifest.round} was made under other terms; give it up.")
+
+    def _released(self, name: bytes) -> tuple[bytes, bytes] | None:
+        found = self._store.row("SELECT ids, total FROM rounds WHERE hash = ? AND state = 'released'", (name,))
+        if found is None:
+            return None
+        if found[1] is None:
+            raise RefusedError("late", "the sum of this round has been handed out and is no longer kept.")
+        return bytes(found[0]), bytes(found[1])
+
+    def _absent(self, name: bytes) -> RefusedError:
+        found = self._store.row("SELECT state FROM rounds WHERE hash = ?", (name,))
+        if found is None:
+            return RefusedError("unknown", "this aggregator was never asked to open that round.")
+        if found[0] == "released":
+            return RefusedError("released", "the sum of this round has been released.")
+        return RefusedError("lost", "the shares of this round are lost; give the round up.")
+
+    def _check_command(self, what: str, name: bytes, signature: bytes) -> None:
+        check_signature(bytes.fromhex(self.terms.coordinator), what, name, signature)

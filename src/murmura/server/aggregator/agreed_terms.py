@@ -1,0 +1,153 @@
+"""The terms an aggregator has agreed to: once, with one coordinator, and signed."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from typing import Literal
+
+from murmura.core.contract import FederationInfo
+from murmura.server.database import ServerDatabase, put_fact
+from murmura.wire.description import FederationDescription
+from murmura.wire.keys import SealingKey, ServerKey, check_signature
+from murmura.wire.manifest import Manifest
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import FederationTerms
+from murmura.wire.wire import SIGNATURE_BYTES
+
+
+class Agreement:
+    """What this aggregator stands for."""
+
+    def __init__(
+        self,
+        role: Literal["seed", "vector"],
+        store: ServerDatabase,
+        key: ServerKey,
+        sealing_key: SealingKey,
+        minimum: int,
+        coordinator: bytes | None,
+        admitter: bytes | None,
+        accept: bytes | None,
+    ) -> None:
+        self._admitter = admitter
+        self._role, self._store, self._key, self._sealing_key = role, store, key, sealing_key
+        self._minimum, self._accept = minimum, accept
+        kept = store.fact("terms")
+        self._terms = None if kept is None else FederationTerms.decode(kept)
+        pinned = store.fact("coordinator")
+        if pinned is not None and coordinator is not None and pinned != coordinator:
+            raise RefusedError(
+                "forged", "the coordinator's key must be the one this aggregator knows, but is not."
+            )
+        self.coordinator = pinned or coordinator
+
+    @property
+    def terms(self) -> FederationTerms:
+        """What was agreed; refuses to do anything before that."""
+        if self._terms is None or not self._described:
+            raise RefusedError("paused", "this aggregator has agreed to no terms yet; try again.")
+        return self._terms
+
+    @property
+    def agreed(self) -> FederationTerms | None:
+        """What was agreed, None before."""
+        return self._terms if self._described else None
+
+    @cached_property
+    def _described(self) -> bool:
+        """Whether the description that the terms name is here."""
+        kept = self._store.fact("description")
+        wanted = None if self._terms is None else self._terms.catalogue.description
+        return kept is not None and hashlib.sha256(kept).hexdigest() == wanted
+
+    @cached_property
+    def info(self) -> FederationInfo:
+        """The items and sizes of the federation."""
+        kept = self._store.fact("description")
+        assert kept is not None
+        return FederationDescription.decode(kept).info
+
+    def info_of(self, manifest: Manifest, counts: bytes) -> FederationInfo:
+        """What everybody knows in a round; refuses other counts than those its manifest names."""
+        named = "" if manifest.counts is None else manifest.counts.hash
+        if named != (hashlib.sha256(counts).hexdigest() if counts else ""):
+            raise RefusedError("forged", "the counts must be those the manifest names, but are not.")
+        kept = self._store.fact("description")
+        if not counts or kept is None:
+            return self.info
+        return FederationDescription.decode(kept).with_counts(counts).info
+
+    def pin(self, coordinator: bytes) -> None:
+        """Trust this coordinator from now on; another one never."""
+        if self.coordinator is None:
+            self._store.write([put_fact("coordinator", coordinator)], durable=True)
+            self.coordinator = coordinator
+
+    def agree(self, message: bytes) -> dict[str, str]:
+        """The coordinator's signature and terms: this aggregator's signature, once it has the description."""
+        if self.coordinator is None:
+            raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
+        signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
+        check_signature(self.coordinator, "terms", content, signature)
+        offered = FederationTerms.decode(content)
+        if self._terms is None or self._terms.hash != offered.hash:
+            self._check(offered)
+            self._store.write([put_fact("terms", content)], durable=True)
+            self._terms = offered
+            self._look_again()
+        if not self._described:
+            return {"needs": offered.catalogue.description}
+        return {"signature": self._key.sign("terms", content).hex()}
+
+    def _check(self, offered: FederationTerms) -> None:
+        """Refuse terms that this machine's operator would not stand for."""
+        mine = offered.seed_aggregator if self._role == "seed" else offered.vector_aggregator
+        own = (self._key.public.hex(), self._sealing_key.public.hex())
+        if offered.coordinator != (self.coordinator or b"").hex() or mine is None:
+            raise RefusedError("forged", "the terms must name this aggregator and its coordinator, but do not.")
+        if (mine.key, mine.sealing_key) != own:
+            raise RefusedError(
+                "forged", f"the terms must name this machine as the {self._role} aggregator, but do not."
+            )
+        if offered.minimum < self._minimum:
+            raise RefusedError(
+                "too-few",
+                f"this aggregator releases no sum of fewer than {self._minimum} devices, but the terms want "
+                f"{offered.minimum}; raise --minimum of the coordinator.",
+            )
+        if self._admitter is not None and offered.admitter != self._admitter.hex():
+            raise RefusedError(
+                "forged",
+                "devices are invited from this aggregator's folder, but the terms let others in; start "
+                "it with --no-admit if that is meant.",
+            )
+        if self._terms is not None and offered.hash != self._accept:
+            changed = "; ".join(self._terms.differences(offered))
+            raise RefusedError(
+                "forged",
+                f"this aggregator agreed to other terms ({changed}); its operator starts it with "
+                f"--accept-terms {offered.hash.hex()} to agree to these.",
+            )
+        offered.algorithm()  # one that is unknown here is refused now, not when its first round opens
+
+    @property
+    def description_bytes(self) -> int:
+        """How long a description is taken now: that of the terms, while it is missing."""
+        return 0 if self._terms is None or self._described else self._terms.catalogue.bytes
+
+    def take_description(self, name: bytes, content: bytes) -> bool:
+        """The description that the terms name is here now; refuses any other."""
+        wanted = "" if self._terms is None else self._terms.catalogue.description
+        if name.hex() != wanted or hashlib.sha256(content).hexdigest() != wanted:
+            raise RefusedError("forged", "a description must be the one the terms name, but is not.")
+        described = FederationDescription.decode(content)
+        if self._terms is not None:
+            described.check_for(self._terms.algorithm())
+        self._store.write([put_fact("description", content)], durable=True)
+        self._look_again()
+        return True
+
+    def _look_again(self) -> None:
+        for name in ("info", "_described"):
+            self.__dict__.pop(name, None)

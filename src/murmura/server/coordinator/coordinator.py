@@ -1,0 +1,301 @@
+"""The coordinator: it publishes rounds, gives tickets, and turns the sum of a round into the next model.
+
+It sees no share. In readable mode, which must be asked for by name, it takes the updates itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from typing import Any
+
+from murmura.channel.shares import Entropy
+from murmura.server.coordinator.releases import CAME, LEFT
+from murmura.server.coordinator.round_status import OPERATORS
+from murmura.server.coordinator.rounds import Clock, RoundRunner
+from murmura.server.coordinator.setup import FederationSetup
+from murmura.server.database import ServerDatabase, Statement
+from murmura.wire.admission import Admission, check_join
+from murmura.wire.keys import ServerKey
+from murmura.wire.refusals import RefusedError
+from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
+
+ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
+RENEW = "renew"  # the order to make another release
+
+
+class Coordinator:
+    """What devices and the operator can ask for; `rounds` is what happens between."""
+
+    def __init__(self, setup: FederationSetup, store: ServerDatabase, clock: Clock, entropy: Entropy) -> None:
+        setup.remember(store)
+        self.key = ServerKey.load_or_create(store)
+        self._store, self._clock, self._entropy = store, clock, entropy
+        self.rounds = RoundRunner(setup, store, self.key, clock, entropy)
+        self._desk = self.rounds.desk
+        self.operator_token = store.fact_or("operator", lambda: entropy(32).hex().encode()).decode()
+
+    def register(
+        self, wanted: object = None, own: object = None, admission: object = None, proof: object = None
+    ) -> dict[str, Any]:
+        """A new device: its token, and the lowest free slot or the one it asks for.
+
+        A device that brings a random token of its own can ask again when the answer was lost: it gets the place
+        it has. Where devices are invited, an admission gives one place.
+        """
+        places = self.rounds.itinerary.info.clients
+        token = self._entropy(32).hex() if own is None else _checked_token(own)
+        admitted = self._admitted(token, admission, proof)
+        known = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
+        used = self._store.row("SELECT 1 FROM devices WHERE admission = ?", (admitted,))
+        if known is None and used is not None:
+            raise RefusedError("duplicate", "this invitation has been used by another device; ask for another.")
+        slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]
+        if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
+            raise RefusedError(
+                "malformed", f"a slot must be a number below {places}, but it is {str(slot)[:20]!r}."
+            )
+        taken = self._store.row("SELECT 1 FROM devices WHERE slot = ?", (slot,)) is not None
+        if taken if known is None else known[0] != slot:
+            raise RefusedError("duplicate", f"slot {slot} is taken, or this device has another.")
+        if known is None:
+            row = (slot, _hashed(token), admitted, self._clock(), 0)
+            came = self.rounds.store.releases.moved(CAME)
+            self._store.write([("INSERT INTO devices VALUES (?, ?, ?, ?, ?)", row), *came])
+        return {"token": token, "slot": slot, "federation": self.rounds.store.federation}
+
+    def _admitted(self, token: str, admission: object, proof: object) -> bytes | None:
+        """The public key of an admission, None in an open federation; refuses who was not invited."""
+        terms = self.rounds.terms
+        if terms.admission == "open":
+            return None
+        if admission is None:
+            raise RefusedError(
+                "unauthorised", "this federation is for invited devices; join with an invitation (murmura://…)."
+            )
+        shown = Admission.decode(_hexadecimal(admission))
+        self._desk.check_valid(shown)
+        check_join(shown, terms, token, _hexadecimal(proof), self._clock())
+        return shown.public
+
+    def revoke(self, message: bytes) -> int:
+        """Admissions that the admitter takes back lose their places; how many were named."""
+        keys = self._desk.revoke(self.rounds.terms, message)
+        there = "SELECT 1 FROM devices WHERE admission = ?"
+        left = self._left(sum(self._store.row(there, (key,)) is not None for key in keys))
+        gone = [("DELETE FROM devices WHERE admission = ?", (key,)) for key in keys]
+        self._store.write([*gone, *left], forget=True)
+        return len(keys)
+
+    def _left(self, people: int = 1) -> list[Statement]:
+        return self.rounds.store.releases.moved(LEFT, people)
+
+    def remove(self, slot: str) -> dict[str, Any]:
+        """Free a place, by the operator."""
+        number = int(slot) if slot.isascii() and slot.isdigit() and len(slot) < 10 else -1
+        if self._store.row("SELECT 1 FROM devices WHERE slot = ?", (number,)) is None:
+            raise RefusedError("unknown", f"there is no device in place {slot[:20]}.")
+        self._store.write([("DELETE FROM devices WHERE slot = ?", (number,)), *self._left()], forget=True)
+        return {"removed": number}
+
+    def _free_slot(self, places: int) -> int:
+        """The first slot nobody has: by a query, as there may be many devices."""
+        found = self._store.row(
+            "SELECT CASE WHEN EXISTS (SELECT 1 FROM devices WHERE slot = 0) THEN (SELECT min(slot) + 1 FROM "
+            "devices d WHERE NOT EXISTS (SELECT 1 FROM devices n WHERE n.slot = d.slot + 1)) ELSE 0 END"
+        )
+        assert found is not None
+        if found[0] >= places:
+            raise RefusedError("duplicate", f"all {places} places of this federation are taken.")
+        return int(found[0])
+
+    def leave(self, token: str) -> dict[str, Any]:
+        """Forget a device."""
+        gone = "DELETE FROM devices WHERE slot = ?", (self.slot(token),)
+        self._store.write([gone, *self._left()], forget=True)
+        return {"left": True}
+
+    def slot(self, token: str) -> int:
+        """Whose token this is."""
+        found = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
+        if found is None:
+            raise RefusedError("unauthorised", "this token belongs to no device here; join again.")
+        return int(found[0])
+
+    def ticket(self, token: str, message: bytes) -> bytes:
+        """A signature that lets one report of this device into the open round: one per device and round."""
+        check_length(message, HASH_BYTES + ID_BYTES, "request for a ticket")
+        name, report = message[:HASH_BYTES], message[HASH_BYTES:]
+        slot, live = self.slot(token), self.rounds.published
+        if live is None or live.hash != name:
+            raise RefusedError("late", "a ticket must be for the open round, but is for another.")
+        if slot not in live.called:
+            raise RefusedError("not-called", "this device is not called in this round.")
+        given = live.tickets.get(slot)
+        if given is None:
+            if self._clock() > live.manifest.deadline:
+                raise RefusedError("late", f"round {live.manifest.round} is over.")
+            live.tickets[slot] = report
+        elif given != report:
+            raise RefusedError("duplicate", "this device has a ticket for another report of this round.")
+        return self.key.sign("ticket", name + report)
+
+    def answer(self, token: str) -> bytes:
+        """What the last exchange told this device alone."""
+        return self.rounds.answer(self.slot(token))
+
+    def manifest(self) -> tuple[bytes, bytes]:
+        """(hash, signed manifest) of the open round; a device that knows the hash knows the rest."""
+        live = self.rounds.published
+        if live is None:
+            state = self.rounds.status()["state"]
+            over = state in ("finished", "stopped")
+            raise RefusedError(
+                "finished" if over else "paused", f"no round is open: the federation is {state}."
+            )
+        return live.hash, live.envelope
+
+    def news(self) -> str:
+        """The hash of the open round's manifest, or the code of why none is open."""
+        try:
+            return self.manifest()[0].hex()
+        except RefusedError as error:
+            return error.code
+
+    def last_manifest(self) -> bytes:
+        """The signed manifest of the last round that was committed: how to use the model it led to."""
+        found = self.rounds.store.last_committed()
+        if found is None:
+            raise RefusedError("unknown", "no round has been completed here yet.")
+        return found
+
+    def terms(self) -> bytes:
+        """The terms with the signatures of everybody who agreed to them."""
+        return self.rounds.keeper.signed()
+
+    def log_head(self) -> bytes:
+        """The newest head of the public log that everybody has signed."""
+        found = self.rounds.store.log.head
+        if found is None:
+            raise RefusedError("unknown", "no head of the log has been signed here yet.")
+        return found.encode()
+
+    def newest_model(self) -> bytes:
+        """The log's entry of the newest model, of sums a complete one, and the proof that it is there."""
+        head = self.rounds.store.log.head
+        found = None if head is None else self.rounds.store.releases.newest_model(head)
+        if found is None:
+            raise RefusedError("unknown", "no model has been trained here yet.")
+        return pack_pair(found[0], found[1].encode())
+
+    def log_entries(self, start: str) -> bytes:
+        """Entries of the public log from a place on, as many as fit into one answer."""
+        head = self.rounds.store.log.head
+        return self.rounds.store.log.page(_number(start), 0 if head is None else head.size)
+
+    def log_consistency(self, first: str, size: str) -> bytes:
+        """The proof that the log of one size begins with the log of another."""
+        return b"".join(self.rounds.store.log.consistency(_number(first), _number(size)))
+
+    def rollback(self, done: str) -> dict[str, Any]:
+        """Go back to the model after so many rounds, by the operator."""
+        self.rounds.rollback(_number(done))
+        return self.status()
+
+    def since(self, name: bytes, base: bytes) -> bytes:
+        """The public model, for who has the model `base`: what changed since, or the whole if as short."""
+        now = self.rounds.now
+        shorter = self.rounds.store.changes_since(base, now) if name.hex() == now.model else None
+        return self.blob(name) if shorter is None else shorter
+
+    def blob(self, name: bytes) -> bytes:
+        """A public model or the description, by its hash."""
+        found = self.rounds.store.blob(name)
+        if found is None:
+            raise RefusedError("unknown", "nothing is published under this hash; it may be of an older round.")
+        return found
+
+    def check_operator(self, token: str) -> None:
+        """Refuse anyone else."""
+        if not hmac.compare_digest(token.encode(), self.operator_token.encode()):
+            raise RefusedError("unauthorised", "this needs the operator's token; it is in the state folder.")
+
+    def order(self, what: str) -> dict[str, Any]:
+        """Start, pause, stop, or renew the release; what the federation is afterwards."""
+        if what not in (*ORDERS, RENEW):
+            known = ", ".join((*ORDERS, RENEW))
+            raise RefusedError("unknown", f"an order must be one of {known}, but it is '{what[:20]}'.")
+        if self.rounds.state == "stopped" and what != "stop":
+            raise RefusedError("late", "this federation has been stopped for good; begin another one.")
+        if what == RENEW:
+            self.rounds.renew()
+        else:
+            self.rounds.set_state(ORDERS[what])
+        return self.status()
+
+    def identity(self) -> dict[str, str]:
+        """Who this is."""
+        return {"key": self.key.public.hex()}
+
+    def about(self) -> dict[str, Any]:
+        """What anyone may know before joining."""
+        status = {key: value for key, value in self.rounds.status().items() if key not in OPERATORS}
+        return {
+            "protocol": PROTOCOL,
+            "federation": self.rounds.store.federation,
+            "key": self.key.public.hex(),
+            "terms": "" if self.rounds.keeper.terms is None else self.rounds.terms.hash.hex(),
+            "admission": self.rounds.setup.admission,
+            **status,
+        }
+
+    def status(self) -> dict[str, Any]:
+        """Everything an operator may know; nothing about one person."""
+        own = {key: value for key, value in self.rounds.status().items() if key in OPERATORS}
+        return {**self.about(), "devices": len(self.rounds.store.registered()), **own}
+
+    def metrics(self) -> dict[str, float]:
+        """The same in numbers, for whoever watches many machines."""
+        status, counters = self.status(), self.rounds.counters
+        live = status["open"] or {"reports": 0, "called": 0}
+        return {
+            "murmura_devices": status["devices"],
+            "murmura_rounds_done": status["rounds_done"],
+            "murmura_rounds_committed_total": counters.committed,
+            "murmura_rounds_abandoned_total": counters.abandoned,
+            "murmura_rounds_void_total": counters.void,
+            "murmura_sums_cut_total": counters.cut,
+            "murmura_places_barred_total": self.rounds.search.barred,
+            "murmura_step_largest_row": self.rounds.drift.last,
+            "murmura_step_drift": self.rounds.drift.z,
+            "murmura_round_reports": live["reports"],
+            "murmura_round_called": live["called"],
+        }
+
+    def history(self, last: int = 100) -> list[dict[str, Any]]:
+        """The last rounds, newest first."""
+        return self.rounds.store.history(last)
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise RefusedError("malformed", "the path must name a number, but does not.")
+    return int(text)
+
+
+def _hexadecimal(text: object) -> bytes:
+    try:
+        return bytes.fromhex(str(text)[:1024])
+    except ValueError:
+        raise RefusedError("malformed", "an admission must be hexadecimal, but is not.") from None
+
+
+def _checked_token(own: object) -> str:
+    if not isinstance(own, str) or re.fullmatch("[0-9a-f]{64}", own) is None:
+        raise RefusedError("malformed", "a token must be 64 hexadecimal digits, but it is something else.")
+    return own
+
+
+def _hashed(token: str) -> bytes:
+    return hashlib.sha256(b"murmura token" + token.encode("utf-8", "replace")).digest()

@@ -1,0 +1,395 @@
+"""A round from its manifest to the next model: opened, collected, committed in one transaction or given up."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from murmura.channel.shares import Entropy
+from murmura.core.contract import Answers, IndividualUpdates, ServerState, Total
+from murmura.core.errors import FederationError, MurmuraError, RunError, SettingError
+from murmura.core.rng import Rng
+from murmura.engine.federation import server_step
+from murmura.engine.itinerary import Position, outlook_of
+from murmura.server.acceptance import AcceptedReports
+from murmura.server.admissions import AdmissionDesk
+from murmura.server.coordinator.aggregator_pair import AggregatorPair
+from murmura.server.coordinator.agreement import TermsKeeper
+from murmura.server.coordinator.breaker_search import BreakerSearch
+from murmura.server.coordinator.drift import DriftWatch
+from murmura.server.coordinator.individual_reports import IndividualReports
+from murmura.server.coordinator.open_round import OpenRound, RoundCounters
+from murmura.server.coordinator.round_status import round_status
+from murmura.server.coordinator.setup import FederationSetup
+from murmura.server.coordinator.store import BREACH, CoordinatorStore
+from murmura.server.database import ServerDatabase
+from murmura.wire import wire
+from murmura.wire.keys import ServerKey, check_signature
+from murmura.wire.log import LogHead
+from murmura.wire.manifest import Download, Manifest, RoundPrivacy, SignedManifest
+from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.terms import FederationTerms
+from murmura.wire.transport import Transport
+from murmura.wire.wire import PROTOCOL, REPORT_HEADER
+
+Clock = Callable[[], float]
+PATIENCE = 1.0  # after its deadline a round may take this many times its length to be added up
+PASSING = ("paused", "rate", "full")  # refusals that another attempt may not meet
+
+
+class RoundRunner:
+    """How a federation moves on."""
+
+    def __init__(
+        self, setup: FederationSetup, store: ServerDatabase, key: ServerKey, clock: Clock, entropy: Entropy
+    ) -> None:
+        self.setup, self.itinerary = setup, setup.itinerary()
+        self.store = CoordinatorStore(setup, self.itinerary, store, entropy)
+        self._key, self.clock, self._entropy = key, clock, entropy
+        self.keeper = TermsKeeper(setup, store, self.store.log, key, clock)
+        self.desk, self.search, self.drift = AdmissionDesk(store), BreakerSearch(), DriftWatch(store)
+        self._known_pair: AggregatorPair | None = None
+        self.counters = RoundCounters()
+        self.state = self.store.state
+        self._look_again()
+        self.live: OpenRound | None = None
+        self.trouble = ""  # why the last attempt to move on failed, where another one may fail the same way
+        self.waits_until = 0.0  # for the next release window, while an exchange of the opening must wait for it
+        self._counted: AcceptedReports | None = None  # in the round before this one, in readable mode
+        self._go_on()
+
+    def _look_again(self) -> None:
+        """Where the federation stands, and what its model has made public."""
+        self.now = self.store.federation_state()
+        self.itinerary = self.itinerary.after(self.now.server.model)
+
+    def _go_on(self) -> None:
+        """A round that was open when the coordinator stopped goes on; in readable mode its updates are lost."""
+        found = self.store.opened()
+        if found is not None:
+            self.live = OpenRound(found.manifest, found.manifest.hash, frozenset(found.called.tolist()))
+            if self.terms.readable:
+                self._abandon("the coordinator was restarted, and updates are kept in memory only")
+
+    @property
+    def terms(self) -> FederationTerms:
+        """What was agreed; refuses to do anything before that."""
+        if self.keeper.terms is None:
+            raise RefusedError("paused", "the terms of this federation are not agreed yet; try again later.")
+        return self.keeper.terms
+
+    @property
+    def published(self) -> OpenRound | None:
+        """The round devices may take part in."""
+        return self.live if self.live is not None and self.live.published else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether there will be no further round, and everybody has signed how it ended."""
+        head = self.store.log.head
+        signed = head is not None and head.size == len(self.store.log)
+        return signed and self.live is None and self.itinerary.finished(self.now.position)
+
+    @property
+    def _pair(self) -> AggregatorPair | None:
+        """The aggregators that the terms name; None in readable mode."""
+        if self._known_pair is None or self._known_pair.terms is not self.terms:
+            self._known_pair = AggregatorPair.of(self.terms, self._key)
+        return self._known_pair
+
+    def set_state(self, state: str) -> None:
+        """Running, paused or stopped; stopping gives the open round up."""
+        self.store.set_state(state)
+        self.state = state
+        if state == "stopped":
+            self._abandon("the operator stopped the federation")
+
+    async def advance(self, send: Transport) -> None:
+        """Move on as far as possible now; called again and again."""
+        self.trouble = ""
+        try:
+            if not self.keeper.confirmed:
+                await self.keeper.agree(send, self.store.federation, self.store.description)
+            if self.live is None:
+                await self._begin_round(send)
+            elif not self.live.published:
+                await self._publish(self.live, send)
+            else:
+                await self._collect(self.live, send)
+        except (SettingError, RunError):
+            raise
+        except MurmuraError as error:
+            refused = isinstance(error, RefusedError) and error.code in PASSING
+            self.trouble = "" if refused else str(error)
+            give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
+            give_up(str(error))
+
+    def _pend(self, why: str) -> None:
+        """A round waits while a machine is away and is then given up; it never goes on with fewer machines."""
+        if self.live is not None:
+            m = self.live.manifest
+            limit = m.deadline + (PATIENCE * (m.deadline - m.opened) if self.live.published else 0.0)
+            if self.clock() > limit:
+                self._abandon(why)
+
+    async def _begin_round(self, send: Transport) -> None:
+        at = self.now.position
+        await self._sign_head(send)  # also while nothing begins: what is logged is to be seen
+        if self.state != "running" or self.itinerary.finished(at):
+            return
+        at = self._in_this_window()
+        registered = self.store.registered()
+        awaited = self.setup.wait_for if at.serial == 0 else 0
+        if len(registered) < max(self.setup.channel.minimum_cohort, awaited) or self._waits():
+            return
+        previous, before = self.store.last_round()
+        called = self.itinerary.cohort(at, registered, self.setup.server_secret, before)
+        if self.search.applies(self.itinerary.phase(at), at.step):
+            secret, least = self.setup.server_secret, self.setup.channel.minimum_cohort
+            called = self.search.calls(called, registered, least, Rng(secret, at.round))
+        manifest = self._manifest(len(called), previous)
+        self.store.open_round(manifest, called)
+        self.live = OpenRound(manifest, manifest.hash, frozenset(called.tolist()))
+        await self._publish(self.live, send)
+
+    def _in_this_window(self) -> Position:
+        """An exchange that follows another asks whom that one counted in this window; else that one is next."""
+        at, phases = self.now.position, [phase.name for phase in self.itinerary.opening]
+        follows = self.itinerary.phase(at).follows
+        window = self.terms.windows.at(self.clock())
+        if follows in phases and self.store.released(follows, window) is None:
+            self.store.go_back(replace(at, done=phases.index(follows), step=0))
+            self._look_again()
+        return self.now.position
+
+    def _waits(self) -> bool:
+        """An exchange of the opening that devices have heard of waits for the next window to be done again."""
+        phase, windows = self.itinerary.phase(self.now.position), self.terms.windows
+        window = windows.at(self.clock())
+        asked = 0 if phase.repeat is None else self.store.attempts(phase.name, window)
+        self.waits_until = windows.ends(window) if phase.repeat is not None and asked >= phase.repeat else 0.0
+        return self.waits_until > 0
+
+    def _manifest(self, called: int, previous: str) -> Manifest:
+        at, setup, now = self.now.position, self.setup, round(self.clock(), 3)
+        phase = self.itinerary.phase(at)
+        return Manifest(
+            protocol=PROTOCOL,
+            terms=self.terms.hash.hex(),
+            federation=self.store.federation,
+            serial=at.serial,
+            round=at.round,
+            window=self.terms.windows.at(now),
+            nonce=self._entropy(16).hex(),
+            previous=previous,
+            phase=phase.name,
+            part=phase.part,
+            part_seed=self.itinerary.part_seed(at, setup.server_secret).hex() if phase.part < 1 else "",
+            model=Download(self.now.model, self.now.model_bytes),
+            changes=list(self.now.changes),
+            shapes={name: list(array.shape) for name, array in self.now.server.model.items()},
+            counts=self.now.counts if self.itinerary.algorithm.knows_counts(phase) else None,
+            answers=bool(self.now.answers),
+            called=called,
+            largest=self.itinerary.called(at),
+            opened=now,
+            deadline=now + setup.timing.round,
+            hold=setup.timing.hold,
+            spread=setup.timing.spread,
+            privacy=RoundPrivacy.of(self.terms.noise, phase.name),
+        )
+
+    async def _publish(self, live: OpenRound, send: Transport) -> None:
+        """Devices hear of a round when it is in the log and both aggregators are ready for it."""
+        m, content = live.manifest, live.manifest.encode()
+        seed = vector = wire.NO_SIGNATURE
+        head = await self._sign_head(send)
+        if self._pair is not None:
+            seed, vector = await self._pair.open_round(send, content, *self._named_counts(m))
+        else:
+            live.individual_reports = IndividualReports(self.terms, m, self.itinerary.known_in(m.phase))
+        proof = self.store.log.proof(head, len(self.store.log) - 1, self.store.published_size(m.serial))
+        signed = SignedManifest(content, self._key.sign("manifest", content), seed, vector, proof)
+        live.envelope = signed.encode()
+        self.store.publish(m, live.envelope, self.itinerary.phase(self.now.position).repeat is not None)
+        live.published = True
+
+    def _named_counts(self, m: Manifest) -> tuple[bytes, bytes]:
+        """The counts of items that a manifest names, and the sum they are from."""
+        if m.counts is None:
+            return b"", b""
+        counts = self.store.blob(bytes.fromhex(m.counts.hash))
+        follows = self.itinerary.phase(self.now.position).follows
+        return counts or b"", self.store.released(follows, m.window) or b""
+
+    async def _sign_head(self, send: Transport) -> LogHead:
+        """The newest head with everybody's signature."""
+        log, known = self.store.log, self.store.log.head
+        if known is not None and known.size == len(log):
+            return known
+        head = log.unsigned_head()
+        own = head.sign(self.store.federation, self._key)
+        seed = vector = wire.NO_SIGNATURE
+        if self._pair is not None:
+            seed, vector = await self._pair.sign_head(send, log, head)
+        log.keep_head(made := replace(head, coordinator=own, seed=seed, vector=vector))
+        return made
+
+    async def _collect(self, live: OpenRound, send: Transport) -> None:
+        """Wait for everyone called or for the deadline, then finish."""
+        m = live.manifest
+        if live.individual_reports is not None:
+            live.reports = live.individual_reports.count
+            if live.reports >= m.called or self.clock() > m.deadline:
+                used, least = live.individual_reports.used, self.terms.minimum
+                if used < least:
+                    raise RefusedError("too-few", f"a round needs {least} updates, but only {used} arrived.")
+                without = {**live.individual_reports.unreadable, **live.individual_reports.left_out}
+                self._commit(live, live.individual_reports.received(), live.individual_reports.used, without)
+            return
+        pair = self._pair
+        assert pair is not None
+        try:
+            live.reports = await pair.count(send, m.hash)
+        except RefusedError as error:
+            if error.code != "released":  # it was released before this coordinator was restarted
+                raise
+            live.reports = m.called
+        if live.reports >= m.called or self.clock() > m.deadline:
+            chain = self.terms.chain(m.phase, self.itinerary.known_in(m.phase), m.largest)
+            released, reports = await pair.total(send, m.hash, chain.ring, m.called)
+            live.summed = live.holders(reports)
+            received, breach = chain.possible(released.total(chain.ring), m.round, len(reports))
+            if breach and self.itinerary.phase(self.now.position).repeat is None:
+                self.counters.void += 1
+                self.trouble = f"{breach}; discard the round{self.search.void(live.summed, self.desk)}."
+                self._abandon(self.trouble)
+            else:  # halves of the people would be releases that differ by the other half: it is cut
+                self._commit(live, received, len(reports), {}, released.encode(), breach)
+            with contextlib.suppress(MurmuraError):  # at the latest it forgets when the next one opens
+                await pair.forget(send, m.hash)
+
+    def _commit(
+        self,
+        live: OpenRound,
+        received: Total | IndividualUpdates,
+        count: int,
+        left_out: Mapping[int, str] = {},
+        released: bytes = b"",
+        breach: str = "",
+    ) -> None:
+        """The server's step, written down with the round, whose update it did not use and what was cut."""
+        if self.live is not live:  # given up while its sum was on the way
+            return
+        server, answers = self._step(live.manifest, received)
+        told = self.itinerary.algorithm.breach
+        breach = told(server) if told(server) != told(self.now.server) else breach
+        position = self.itinerary.after_success(self.now.position)
+        said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
+        m, ended = live.manifest, self.clock()
+        kept = (m.phase, m.window, released) if self._followed(m) else None
+        if self.itinerary.phase(self.now.position).repeat is None:
+            said += self.search.good(live.summed, self.desk)
+        elif breach:
+            said += f"{BREACH}: {breach}; it was cut to what is possible."
+            self.counters.cut += 1
+        before = self.now.server.model
+        self.store.commit(m.serial, position, server, answers, count, ended, said, live.presence, kept)
+        self.counters.committed += 1
+        self._counted = live.individual_reports.accepted if live.individual_reports else None
+        self.live = None
+        self._look_again()
+        self.drift.note(before, self.now.server.model)
+        self._check_outlook()
+
+    def _check_outlook(self) -> None:
+        """Pause where noisy counts show that noise will drown the rest: it need not be asked for, nor spent."""
+        outlook = outlook_of(self.itinerary, self.terms.noise, noisy=True)
+        done = self.itinerary.finished(self.now.position)
+        if outlook is None or not outlook.hopeless or self.setup.channel.hopeless or done:
+            return
+        self.set_state("paused")
+        outlook.check(self.terms.noise.epsilon)
+
+    def _followed(self, manifest: Manifest) -> bool:
+        """Whether only those counted in this exchange are asked another one."""
+        return any(phase.follows == manifest.phase for phase in self.itinerary.opening)
+
+    def _step(self, manifest: Manifest, received: Total | IndividualUpdates) -> tuple[ServerState, Answers]:
+        algorithm, round = self.itinerary.algorithm, manifest.round
+        try:
+            return server_step(algorithm, manifest.phase, round, self.now.server, received)
+        except FederationError:
+            self.set_state("paused")  # another round would end the same way
+            raise
+
+    def _abandon(self, why: str) -> None:
+        """Give the round up: the model stays as it was, and the round's number is never used again."""
+        live = self.live
+        if live is None:
+            return
+        position, serial = self.itinerary.after_failure(self.now.position), live.manifest.serial
+        self.store.abandon(serial, position, live.reports, self.clock(), why, live.presence)
+        self.live = None
+        self._look_again()
+        self.counters.abandoned += 1
+
+    def rollback(self, done: int) -> None:
+        """Go back to the model after so many rounds; the federation must be paused and no round open."""
+        if self.state == "running" or self.live is not None:
+            raise RefusedError(
+                "released", "a rollback needs a paused federation without an open round; pause it."
+            )
+        self.store.rollback(done, self.now.position)
+        self.drift.forget()
+        self._look_again()
+
+    def renew(self) -> None:
+        """Ask for another release, in the next window; the one there is stays until the other is complete."""
+        least = 0 if self.terms.noise.epsilon else self.terms.minimum
+        self.store.go_back(self.store.releases.renewed(self.now.position, self.terms.windows, least))
+        self._look_again()
+
+    @property
+    def individual_report_bytes(self) -> int:
+        """The longest update that is read now: of the open round, or once more of the one before."""
+        reports = None if self.published is None else self.published.individual_reports
+        rounds = (None if reports is None else reports.accepted, self._counted)
+        return max([REPORT_HEADER, *(one.largest for one in rounds if one is not None)])
+
+    def check_individual_report(self, head: bytes) -> None:
+        """Refuse an update by its first bytes: before it is read whole, its ticket must be of this machine."""
+        upload, live, before = wire.IndividualReport.decode(head), self.published, self._counted
+        names = {one.hash for one in (live,) if one} | {one.manifest for one in (before,) if one}
+        if upload.manifest not in names:
+            raise RefusedError("replay", "an update must be of the open round's manifest, but is of another.")
+        check_signature(self._key.public, "ticket", upload.manifest + upload.report, upload.ticket)
+
+    def take_individual_report(self, message: bytes | bytearray) -> bytes:
+        """An update that the server can read; answers with a receipt, the same one when it comes again."""
+        live, before = self.published, self._counted
+        if live is not None and live.individual_reports is None:
+            raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
+        upload = wire.IndividualReport.decode(message)
+        if before is not None and upload.manifest == before.manifest:
+            if not before.repeats(upload.report, upload.update, upload.mark):
+                raise RefusedError("late", "the round of this update is over; it was not counted.")
+        elif live is None or live.individual_reports is None:
+            raise RefusedError("paused", "no round is open here.")
+        else:
+            slot = live.holder(upload.report)
+            live.individual_reports.take(upload, slot, self._key, self.clock())
+        return self._key.sign("receipt", upload.manifest + upload.report + upload.mark)
+
+    def answer(self, slot: int) -> bytes:
+        """What the last exchange told this device alone."""
+        own = self.now.answers.get(slot)
+        if not own:
+            raise RefusedError("unknown", "the last exchange told this device nothing.")
+        return wire.pack_arrays(own)
+
+    def status(self) -> dict[str, Any]:
+        """Where the federation stands."""
+        return round_status(self)

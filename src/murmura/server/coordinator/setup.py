@@ -1,0 +1,216 @@
+"""What an operator decides before a federation begins."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from murmura.algorithms import algorithm
+from murmura.algorithms.preset import ConfiguredPreset
+from murmura.channel.noise_terms import NoiseTerms
+from murmura.core.channel import EXACT, READABLE, ChannelSettings
+from murmura.core.errors import RunError, SettingError
+from murmura.core.feature_codec import encode_features
+from murmura.core.rng import Words, server_secret
+from murmura.core.settings import as_dict, changed, field_names, private_settings, settings
+from murmura.engine.itinerary import Itinerary, outlook_of
+from murmura.server.database import ServerDatabase, put_fact
+from murmura.wire.description import FederationDescription
+from murmura.wire.terms import (
+    AggregatorAddress,
+    CatalogueRule,
+    FederationTerms,
+    ReleaseWindows,
+    labels_of,
+)
+from murmura.wire.wire import PROTOCOL
+
+ChannelMode = Literal["secure-sum", "readable"]
+
+Seconds = Annotated[float, Field(ge=0, le=10**8)]
+
+
+@settings
+class RoundTiming:
+    """How long things take: seconds."""
+
+    round: Annotated[float, Field(gt=0, le=10**6)] = 60.0  # from the opening of a round to its deadline
+    hold: Seconds = 5.0  # a device sends no earlier than this after it heard of the round
+    spread: Seconds = 20.0  # and at a time drawn from a window this wide, before it trains
+    window: Seconds = (
+        86400.0  # in one release window no exchange of the opening is answered twice; 0: never again
+    )
+
+    def check(self) -> None:
+        """Refuse a window that ends after the deadline."""
+        if self.hold + self.spread >= self.round:
+            raise SettingError(
+                f"hold and spread must end before the round does, but {self.hold:g} + {self.spread:g} seconds "
+                f"are not below {self.round:g}; lower them or lengthen the round."
+            )
+
+
+@dataclass(frozen=True)
+class FederationSetup:
+    """One federation."""
+
+    preset: ConfiguredPreset
+    description: FederationDescription
+    channel: ChannelSettings
+    timing: RoundTiming
+    seed: int
+    aggregators: tuple[str, ...] = ()  # addresses: the seed aggregator's, the vector aggregator's
+    wait_for: int = 0  # devices that must have joined before the first round
+    admission: Literal["invited", "open"] = "invited"  # who may take part
+    admitter: str = ""  # the key that signs invitations; "": that of an aggregator's operator
+    expire: int = 20  # rounds a device may miss before its place is free again
+    keep: int = 5  # models that a rollback can go back to
+    exact: bool = False  # whether its operator allows sums without noise that everybody can read
+
+    @property
+    def server_secret(self) -> Words:
+        """What cohorts and the first model are drawn with."""
+        return server_secret(self.seed)
+
+    def itinerary(self) -> Itinerary:
+        """Its exchanges; refuses what cannot be run."""
+        self.timing.check()
+        info, method = self.description.info, self.preset.algorithm()
+        self.description.check_for(method)
+        if private := private_settings(method):
+            raise SettingError(
+                f"everybody reads the settings of a federation, so they must hold nothing private, but "
+                f"{self.preset.name}.{private[0]} was made from private data; leave it out."
+            )
+        each = [phase.name for phase in method.phases(info) if phase.combine == "each"]
+        if self.channel.channel == "none" or self.channel.simulated:
+            raise SettingError(
+                "a real federation needs channel 'secure-sum', or 'readable' by name, in a ring of 24 or 32 "
+                f"bits, not '{self.channel.channel}' in {self.channel.ring}."
+            )
+        if each and self.channel.channel != "readable":
+            raise SettingError(
+                f"phase '{each[0]}' of {self.preset.name} needs every update for itself, so {READABLE}; "
+                "say channel 'readable' to run it all the same."
+            )
+        if self.channel.channel == "secure-sum" and len(set(self.aggregators)) != 2:
+            raise SettingError(
+                f"a secure sum needs the addresses of two aggregators, but has {len(set(self.aggregators))}; "
+                "start two with `murmura aggregate`."
+            )
+        if self.channel.channel == "readable" and self.admission == "invited" and not self.admitter:
+            raise SettingError(
+                "an invited federation in readable mode needs the key of whoever invites; give --admitter KEY "
+                "(`murmura invite key`), or --admission open."
+            )
+        itinerary = Itinerary(method, info, self.preset.schedule())
+        self.channel.check_cohort(itinerary.cohort_size, info.clients)
+        self._check_noise(itinerary)
+        if "exact" in self.labels and not self.exact:
+            noisy = method.bears_noise or self.preset.preset.noisy is not None
+            remedy = "set -S epsilon=4, or" * noisy or "serve another method, or"
+            raise SettingError(
+                f"{self.preset.name} must have noise in its sums, but epsilon is not given and {EXACT}; "
+                f"{remedy} say --exact to serve it all the same."
+            )
+        return itinerary
+
+    def _check_noise(self, itinerary: Itinerary) -> None:
+        """Refuse noise of more people than there are, and noise that leaves nothing to learn."""
+        if self.channel.as_if is not None:
+            raise SettingError(
+                "as_if is for simulations and must be left out of a real federation, but it is "
+                f"{self.channel.as_if}: nobody would be protected as the terms say."
+            )
+        outlook = outlook_of(itinerary, self.noise, noisy=True)
+        if outlook is not None and not self.channel.hopeless:
+            outlook.check(self.noise.epsilon)
+
+    @cached_property
+    def noise(self) -> NoiseTerms:
+        """The noise of every phase, and what it bounds."""
+        itinerary = Itinerary(self.preset.algorithm(), self.description.info, self.preset.schedule())
+        return itinerary.noise(self.channel, self.server_secret)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What its operator and each device's owner must allow."""
+        return labels_of(self.channel.channel, self.preset.algorithm(), self.noise)
+
+    def terms(
+        self,
+        federation: str,
+        coordinator: bytes,
+        pair: tuple[AggregatorAddress, ...],
+        admitter: str,
+        start: float,
+    ) -> FederationTerms:
+        """What its devices pin."""
+        described, features = self.description.encode(), self.description.info.features
+        seed, vector = pair or (None, None)
+        return FederationTerms(
+            protocol=PROTOCOL,
+            federation=federation,
+            coordinator=coordinator.hex(),
+            seed_aggregator=seed,
+            vector_aggregator=vector,
+            admission=self.admission,
+            admitter=admitter if self.admission == "invited" else "",
+            method=self.preset.name,
+            settings=as_dict(self.preset.algorithm()),
+            schedule=as_dict(self.preset.schedule()),
+            catalogue=CatalogueRule(
+                "fixed",
+                hashlib.sha256(described).hexdigest(),
+                len(described),
+                0 if features is None else len(encode_features(features)),
+            ),
+            channel=as_dict(self.channel),
+            windows=ReleaseWindows(start, self.timing.window),
+            noise=self.noise,
+        )
+
+    def remember(self, store: ServerDatabase) -> None:
+        """Write this down at the first start; refuses to go on with the store of another federation."""
+        text = json.dumps(
+            {
+                "method": self.preset.name,
+                "settings": as_dict(self.preset.algorithm()),
+                "schedule": as_dict(self.preset.schedule()),
+                "channel": as_dict(self.channel),
+                "description": hashlib.sha256(self.description.encode()).hexdigest(),
+                "seed": self.seed,
+            },
+            sort_keys=True,
+        ).encode()
+        stored = store.fact("setup")
+        if stored is None:
+            store.write([put_fact("setup", text)], durable=True)
+        elif stored != text:
+            there, here = json.loads(stored), json.loads(text)
+            differing = ", ".join(name for name in here if there.get(name) != here[name])
+            raise RunError(
+                f"the state folder must be of this federation, but its {differing} differ; "
+                "give another folder, or the settings it was made with."
+            )
+
+
+def configured(
+    name: str, given: dict[str, Any], mode: ChannelMode, minimum: int | None = None
+) -> tuple[ConfiguredPreset, ChannelSettings]:
+    """The method of that name, and the channel of its updates in this mode."""
+    if "channel" in given:
+        raise SettingError(
+            "the channel of a real federation is a secure sum; say --readable for the other one."
+        )
+    named = algorithm(name)
+    of_channel = set(field_names(ChannelSettings)).difference(field_names(named.settings))
+    apart = {key: given[key] for key in given if key in of_channel}
+    preset = named(**{key: value for key, value in given.items() if key not in apart})
+    least = {} if minimum is None else {"minimum_cohort": minimum}
+    return preset, changed(preset.channel_settings(), **{**apart, **least, "channel": mode})

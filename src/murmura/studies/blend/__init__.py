@@ -1,0 +1,1 @@
+"""The weight and the discount of a blend."""

@@ -1,0 +1,1 @@
+"""Models side by side on one data set."""

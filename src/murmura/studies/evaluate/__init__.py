@@ -1,0 +1,1 @@
+"""The test part, opened for a choice of finished runs."""

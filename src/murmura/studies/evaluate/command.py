@@ -1,0 +1,73 @@
+"""`murmura evaluate`: open the test part for a fitted run, the choice of a search, or anybody's lists."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import say, table
+from murmura.core.errors import SettingError
+
+
+@options.takes_reading
+def evaluate(
+    run: Annotated[
+        Path | None, typer.Argument(help="A folder `murmura fit` or `murmura search` wrote; or give --lists.")
+    ] = None,
+    lists: Annotated[
+        Path | None, typer.Option("--lists", help="A file of lists, made by anybody, to score on our split.")
+    ] = None,
+    form: Annotated[
+        Literal["auto", "murmura", "trec", "elliot", "warprec", "recbole"],
+        typer.Option("--format", help="Of the file of lists."),
+    ] = "auto",
+    data: Annotated[str, typer.Option("--data", help="With --lists: which data.")] = "",
+    protocol: options.ProtocolName = "default",
+    split: options.SplitName = "",
+    at: options.Cutoffs = "",
+    metrics: options.Metrics = "",
+    data_dir: options.DataDir = None,
+    reading: options.Reading = {},  # noqa: B006
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Open the test part for a fitted run, for the choice of a search, or for a file of lists.
+
+    The folder keeps the metrics, and what the test part was opened for.
+    """
+    if (run is None) == (lists is None):
+        raise SettingError(
+            "evaluate needs a run folder, or --lists FILE with --data and --protocol: one of both."
+        )
+    if split and lists is None:
+        raise SettingError(f"--split is for --lists: how {run} is cut was decided when it was fitted.")
+    cutoffs, named = options.parse_cutoffs(at), options.parse_metrics(metrics)
+    if lists is not None:
+        from murmura.studies.configuration import DataConfig
+        from murmura.studies.export.run import evaluate_lists
+
+        if not data:
+            raise SettingError("--lists needs --data: which data were the lists made for?")
+        run = options.new_folder(out, data, "lists")
+        source = DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading)
+        protocol = options.changed_protocol(protocol, split)
+        values = evaluate_lists(lists, source, protocol, run, form, cutoffs, named)
+        say(f"run folder: {run}")
+    else:
+        from murmura.studies.fit.run import evaluate_run
+        from murmura.studies.runs.folders import open_folder
+        from murmura.studies.search.folder import SearchFolder
+        from murmura.studies.search.run import evaluate_search
+
+        assert run is not None
+        score = evaluate_search if isinstance(open_folder(run), SearchFolder) else evaluate_run
+        values = score(run, cutoffs, data_dir, named)
+    if as_json:
+        typer.echo(json.dumps({"run": str(run), **values}))
+    else:
+        rows = [[key, "" if value is None else f"{value:.5g}"] for key, value in values.items()]
+        table(str(run), ["metric", "value"], rows)

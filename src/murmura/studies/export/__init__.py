@@ -1,0 +1,1 @@
+"""Lists and splits for other libraries, and lists of theirs."""

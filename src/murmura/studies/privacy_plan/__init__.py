@@ -1,0 +1,1 @@
+"""What noise would leave, before anybody is asked."""

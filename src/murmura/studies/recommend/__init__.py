@@ -1,0 +1,1 @@
+"""Recommendations to one person, by any run."""

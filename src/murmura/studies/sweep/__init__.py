@@ -1,0 +1,1 @@
+"""A setting at several values, for several models."""

@@ -1,1 +1,0 @@
-"""The web server: routes over the state machines of `runtimes.http`, and nothing that decides anything."""

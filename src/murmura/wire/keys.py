@@ -1,0 +1,81 @@
+"""Who said it: Ed25519 keys of servers, and signatures that say what they are for.
+
+A signature is over a purpose and a content, so that one made for a receipt can never pass for a ticket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from murmura.channel import sealing, signing
+from murmura.core.errors import FederationError
+from murmura.wire.refusals import RefusedError
+
+
+class KeyStore(Protocol):
+    """Where a machine keeps its keys."""
+
+    def fact_or(self, name: str, make: Callable[[], bytes]) -> bytes:
+        """A named value, made and written down the first time."""
+
+
+@dataclass(frozen=True)
+class ServerKey:
+    """The private key of one server."""
+
+    private: bytes
+
+    @cached_property
+    def public(self) -> bytes:
+        """What others verify with."""
+        return signing.public_key(self.private)
+
+    def sign(self, purpose: str, content: bytes) -> bytes:
+        """64 bytes."""
+        return signing.sign(self.private, _message(purpose, content))
+
+    @staticmethod
+    def load_or_create(store: KeyStore) -> ServerKey:
+        """The server's key, made at its first start."""
+        return ServerKey(store.fact_or("key", signing.new_key))
+
+
+@dataclass(frozen=True)
+class SealingKey:
+    """The private key that shares for one aggregator are sealed to."""
+
+    private: bytes
+
+    @cached_property
+    def public(self) -> bytes:
+        """What devices seal to."""
+        return sealing.public_key(self.private)
+
+    def unseal(self, sealed: bytes | memoryview, info: bytes) -> bytes:
+        """What was sealed to this key for this purpose; refuses anything else."""
+        try:
+            return sealing.unseal(sealed, self.private, info)
+        except FederationError as error:
+            raise RefusedError("forged", str(error)) from None
+
+    @staticmethod
+    def load_or_create(store: KeyStore) -> SealingKey:
+        """The aggregator's key, made at its first start."""
+        return SealingKey(store.fact_or("sealing key", sealing.new_key))
+
+
+def check_signature(public: bytes, purpose: str, content: bytes, signature: bytes) -> None:
+    """Refuse what the owner of the key did not sign for this purpose."""
+    try:
+        signing.verify(public, _message(purpose, content), signature)
+    except FederationError:
+        raise RefusedError(
+            "forged", f"the {purpose}'s signature must be of the right machine, but is not."
+        ) from None
+
+
+def _message(purpose: str, content: bytes) -> bytes:
+    return b"murmura " + purpose.encode() + b"\0" + content

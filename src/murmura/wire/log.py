@@ -1,0 +1,155 @@
+"""The public log of a federation: everything its devices are asked to believe, in one append-only tree.
+
+Entries are `terms\\0` + terms, `manifest\\0` + manifest and `model\\0` + serial (8) + hash of the model that
+round led to + hash of the counts of items which that model tells, if it does. A head (federation, number of
+entries, root) is signed by the coordinator and by both aggregators, each of which keeps the whole tree and
+signs no head that does not extend the one before. A device demands that what it is shown is in the log, and
+that the log extends the one it saw last: nobody can be shown a past, a manifest or a model of her own.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from murmura.wire.canonical import canonical
+from murmura.wire.keys import ServerKey, check_signature
+from murmura.wire.merkle import HASH_BYTES, Hash, includes, leaf_hash
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import FederationTerms
+from murmura.wire.wire import NO_SIGNATURE
+
+DEEPEST = 63  # hashes of a proof: a tree of more than 2**63 entries is none
+_HEAD = struct.Struct("<Q32s64s64s64s")
+_PROOF = struct.Struct("<QQBB")
+_ENTRY = struct.Struct("<I")
+
+
+def manifest_entry(content: bytes) -> bytes:
+    """The entry of a round."""
+    return b"manifest\0" + content
+
+
+def terms_entry(content: bytes) -> bytes:
+    """The entry of terms: the first of a log."""
+    return b"terms\0" + content
+
+
+def model_entry(serial: int, model: Hash, counts: Hash = b"") -> bytes:
+    """The entry of the model that a round led to, and of the counts of items it tells, if it does."""
+    return b"model\0" + serial.to_bytes(8, "little") + model + counts
+
+
+@dataclass(frozen=True)
+class LoggedModel:
+    """What an entry says of a model."""
+
+    hash: str
+    counts: str = ""  # hash of the counts of items it tells, "" where it tells none
+
+
+def is_model(kind: bytes, content: bytes) -> bool:
+    """Whether an entry is that of a model."""
+    return kind == b"model" and len(content) in (8 + HASH_BYTES, 8 + 2 * HASH_BYTES)
+
+
+@dataclass(frozen=True)
+class LogHead:
+    """How long the log is and what is in it, signed."""
+
+    size: int
+    root: Hash
+    coordinator: bytes = NO_SIGNATURE
+    seed: bytes = NO_SIGNATURE
+    vector: bytes = NO_SIGNATURE
+
+    def sign(self, federation: str, key: ServerKey) -> bytes:
+        """A machine stands for it."""
+        return key.sign("head", head_content(federation, self.size, self.root))
+
+    def encode(self) -> bytes:
+        """As it travels."""
+        return _HEAD.pack(self.size, self.root, self.coordinator, self.seed, self.vector)
+
+    @staticmethod
+    def decode(message: bytes) -> LogHead:
+        """From its 232 bytes."""
+        if len(message) != _HEAD.size:
+            raise RefusedError("malformed", f"the head of a log must have {_HEAD.size} bytes, but has others.")
+        return LogHead(*_HEAD.unpack(message))
+
+    def check(self, terms: FederationTerms) -> None:
+        """Refuse a head that a machine of these terms did not sign."""
+        content = head_content(terms.federation, self.size, self.root)
+        check_signature(bytes.fromhex(terms.coordinator), "head", content, self.coordinator)
+        for address, signature in (
+            (terms.seed_aggregator, self.seed),
+            (terms.vector_aggregator, self.vector),
+        ):
+            if address is not None:
+                check_signature(bytes.fromhex(address.key), "head", content, signature)
+
+
+@dataclass(frozen=True)
+class LogProof:
+    """A head, the proof that an entry is in it, and the proof that it extends the head published before it."""
+
+    head: LogHead
+    index: int
+    before: int  # size of the head published before
+    inclusion: tuple[Hash, ...]
+    consistency: tuple[Hash, ...]
+
+    def encode(self) -> bytes:
+        """As it travels."""
+        counts = _PROOF.pack(self.index, self.before, len(self.inclusion), len(self.consistency))
+        return self.head.encode() + counts + b"".join((*self.inclusion, *self.consistency))
+
+    @staticmethod
+    def decode(message: bytes) -> LogProof:
+        """From a message of exactly the length it claims."""
+        at = _HEAD.size + _PROOF.size
+        if len(message) < at:
+            raise RefusedError("malformed", "a proof of the log must be as long as it claims, but is not.")
+        index, before, inside, after = _PROOF.unpack_from(message, _HEAD.size)
+        hashes = unpack_hashes(message[at:])
+        if max(inside, after) > DEEPEST or inside + after != len(hashes):
+            raise RefusedError("malformed", "a proof of the log must be as long as it claims, but is not.")
+        return LogProof(LogHead.decode(message[: _HEAD.size]), index, before, hashes[:inside], hashes[inside:])
+
+    def check(self, terms: FederationTerms, entry: bytes) -> None:
+        """Refuse a head that is not signed, and an entry that is not in it."""
+        self.head.check(terms)
+        if not includes(leaf_hash(entry), self.index, self.head.size, self.head.root, self.inclusion):
+            raise RefusedError("forged", "what is shown must be in the public log, but is not; take no part.")
+
+
+def head_content(federation: str, size: int, root: Hash) -> bytes:
+    """What a signature of a head is over."""
+    return canonical({"federation": federation, "root": root.hex(), "size": size})
+
+
+def pack_entries(entries: Sequence[bytes]) -> bytes:
+    """Entries one after the other, each behind its length (4)."""
+    return b"".join(_ENTRY.pack(len(entry)) + entry for entry in entries)
+
+
+def unpack_entries(message: bytes) -> list[bytes]:
+    """The entries; refuses a message that is not as long as it claims."""
+    entries, at = [], 0
+    while at < len(message):
+        end = at + _ENTRY.size
+        length = _ENTRY.unpack_from(message, at)[0] if end <= len(message) else 0
+        if end + length > len(message) or length == 0:
+            raise RefusedError("malformed", "entries of the log must be as long as they claim, but are not.")
+        entries.append(message[end : end + length])
+        at = end + length
+    return entries
+
+
+def unpack_hashes(message: bytes) -> tuple[Hash, ...]:
+    """Hashes one after the other."""
+    if len(message) % HASH_BYTES or len(message) > 2 * DEEPEST * HASH_BYTES:
+        raise RefusedError("malformed", "a proof must be whole hashes, and not too many, but is not.")
+    return tuple(message[at : at + HASH_BYTES] for at in range(0, len(message), HASH_BYTES))
