@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from murmura.core.archive import answers_of, flat_answers, group, prefixed
 from murmura.core.errors import FederationError
 from murmura.engine.itinerary import Position
-from murmura.runtimes.http.protocol.wire import pack_arrays, unpack_arrays
+from murmura.wire.wire import pack_arrays, unpack_arrays
 from murmura.runtimes.ranges import Request
 
 
