@@ -28,6 +28,7 @@ from murmura.core.settings import settings
 from murmura.engine.federation import Federation
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import RawSums
+from murmura.wire.wire import pack_arrays, unpack_arrays
 
 Arrangement = Literal["household", "members", "intermediate"]
 COLUMNS = ("item", "value", "consent", "person")  # of a member's rows

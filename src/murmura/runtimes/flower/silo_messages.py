@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from murmura.core.archive import answers_of, flat_answers, group, prefixed
 from murmura.core.errors import FederationError
 from murmura.engine.itinerary import Position
-from murmura.wire.wire import pack_arrays, unpack_arrays
 from murmura.runtimes.ranges import Request
+from murmura.wire.wire import pack_arrays, unpack_arrays
 
 
 @dataclass(frozen=True, eq=False)

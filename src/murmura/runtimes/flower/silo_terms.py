@@ -22,9 +22,9 @@ from murmura.core.feature_codec import encode_features
 from murmura.core.files import whole_file
 from murmura.core.population import Population
 from murmura.core.settings import as_dict, private_settings
+from murmura.runtimes.ranges import EMPTY, RangePlan
 from murmura.wire.canonical import canonical
 from murmura.wire.description import FederationDescription
-from murmura.runtimes.ranges import EMPTY, RangePlan
 
 FILE, FEATURES = "federation.json", "features.bin"
 SUPERLINK_READS = "the SuperLink can read each organisation's sum, and an organisation its people's updates"
