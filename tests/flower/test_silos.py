@@ -209,7 +209,7 @@ def test_own_people_draw_secrets_of_their_own_and_keep_their_items(tmp_path: Pat
 
 
 def test_nothing_but_the_apps_needs_flwr() -> None:
-    names = ["terms", "people", "messages", "silo", "server"]
+    names = ["silo_terms", "people", "silo_messages", "silo", "server"]
     code = (
         f"import sys; sys.modules['flwr'] = None\nfor n in {names}: __import__('murmura.runtimes.flower.' + n)"
     )

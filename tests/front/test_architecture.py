@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from murmura.kernels.compiled import COMPILED
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 ROWS = [
@@ -98,6 +100,16 @@ def wrong_imports(source: Path) -> list[str]:
 
 def test_imports_go_one_way_and_frameworks_stay_in_their_rooms() -> None:
     assert wrong_imports(SOURCE) == []
+
+
+def test_loops_take_constants_only_from_files_that_the_cache_of_compiled_loops_looks_at() -> None:
+    seen = {path for places in COMPILED for path in (SOURCE / "murmura").glob(places)}
+    loops = sorted((SOURCE / "murmura").rglob("loop*s.py"))
+    assert {path.name for path in loops} == {"loops.py", "loop_arrays.py"}
+    for path in loops:
+        for module, _ in imported(path, SOURCE):
+            place = SOURCE.joinpath(*module.split(".")).with_suffix(".py")
+            assert not place.exists() or place in seen, f"{path.name} imports {module}"
 
 
 def test_every_room_has_a_row() -> None:

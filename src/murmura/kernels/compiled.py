@@ -53,14 +53,14 @@ EVERY_LOOP = {
     "boundscheck": None,
     "no_cfunc_wrapper": True,
 }
-ROOMS = ("core", "kernels")  # what is compiled, and the constants in it
+COMPILED = ("core/**/*.py", "kernels/**/*.py", "algorithms/*/loop*.py")  # loops, and the constants in them
 
 
 @cache
 def compiled_sources() -> str:
     """A name for all sources that end up in compiled loops."""
     root = Path(__file__).parents[1]
-    files = sorted(path for room in ROOMS for path in (root / room).rglob("*.py"))
+    files = sorted(path for places in COMPILED for path in root.glob(places))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
 
 
