@@ -146,7 +146,7 @@ def test_shards_of_a_killed_driver_go_when_it_goes_on(table: Path, tmp_path: Pat
     def shards() -> list[Path]:
         return list((tmp_path / "killed").glob(".murmura-shards-*"))
 
-    killed_at("checkpoint.json", 1, *words("killed"), cwd=tmp_path)
+    killed_at("requests/4", 1, *words("killed"), cwd=tmp_path)
     assert shards()
     for out in ("killed", "whole"):
         done = murmura(*words(out), cwd=tmp_path)

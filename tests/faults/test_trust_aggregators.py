@@ -187,9 +187,7 @@ def test_a_coordinator_elsewhere_sends_no_device_to_its_own_machine(
         moved(world, OWN)
         await world.turn()
         if checked:
-            with pytest.raises(
-                RefusedError, match=f"must be elsewhere, but one is at {OWN}, which is this machine"
-            ):
+            with pytest.raises(RefusedError, match=f"must be elsewhere, but one is at {OWN}; take no part"):
                 await fetch_terms(world.network, COORDINATOR)
             return
         victim.identity = replace(victim.identity, terms=await fetch_terms(world.network, COORDINATOR))

@@ -40,7 +40,7 @@ def test_the_five_lines_of_the_readme_federate(monkeypatch: pytest.MonkeyPatch) 
     assert page["model"].ledger.channel.startswith("secure-sum")
     lists, left = re.fullmatch(r"(\{1: \[.+\], 2: \[.+\], 3: \[.+\]\}) (\{.*\})\n", shown).groups()  # type: ignore[union-attr]
     assert len(re.findall(r"\d+", lists)) == 3 * (1 + 5)
-    assert re.match(r"\{'disclosed': 0\.7\d+, 'kB up/client': ", left)
+    assert re.match(r"\{'disclosed': 0\.7\d+, 'exposed people': \d+\.0, 'kB up/client': ", left)
 
 
 def test_the_people_of_the_operators_tutorial_have_two_tastes(

@@ -37,10 +37,7 @@ function reachesItself(host: string): boolean {
 export function checkElsewhere(url: string, named: readonly string[]): void {
   const near = reachesItself(hostOf(url)) ? undefined : named.find((one) => reachesItself(hostOf(one)));
   if (near !== undefined) {
-    throw forged(
-      `the aggregators of a federation elsewhere must be elsewhere, but one is at ${near}, which is this machine; ` +
-        "take no part.",
-    );
+    throw forged(`the aggregators of a federation elsewhere must be elsewhere, but one is at ${near}; take no part.`);
   }
 }
 

@@ -834,7 +834,7 @@ function reachesItself(host) {
 }
 function checkElsewhere(url, named) {
 	let near = reachesItself(hostOf(url)) ? void 0 : named.find((one) => reachesItself(hostOf(one)));
-	if (near !== void 0) throw forged(`the aggregators of a federation elsewhere must be elsewhere, but one is at ${near}, which is this machine; take no part.`);
+	if (near !== void 0) throw forged(`the aggregators of a federation elsewhere must be elsewhere, but one is at ${near}; take no part.`);
 }
 function checkAddress(url) {
 	let near = isLoopback(hostOf(url));
@@ -4443,7 +4443,7 @@ var texts = {
 	close: "Close",
 	start: {
 		title: "Pick five you like",
-		promise: "They stay in this browser. No account, no cookie, and nothing to agree to unless you share.",
+		promise: "They stay in this browser. No account, no cookie, nothing to agree to unless you share.",
 		search: "Search by title",
 		none: "No title has that in it.",
 		fewer: (n) => n === 1 ? "One more, and your list gets better." : `${n} more, and your list gets better.`,
@@ -4452,7 +4452,7 @@ var texts = {
 		nothing: "Nothing yet. What you pick appears here.",
 		remove: (title) => `Remove ${title}`,
 		samples: "Or look around as somebody else",
-		samplesHint: "Your own likes stay as they are. Nothing of it is kept or sent.",
+		samplesHint: "Your own likes stay as they are. Nothing of it is kept, trained on or sent.",
 		sample: (kind) => `as if you liked ${kind}`,
 		open: "Open a file of your own",
 		openHint: "MovieLens, Netflix or any CSV. It is read here and goes nowhere.",
@@ -4474,7 +4474,7 @@ var texts = {
 		noModel: "This federation has published no model yet. Your likes are kept; come back after its first round.",
 		similar: (titles) => `Similar to ${titles}`,
 		terms: (terms) => `Because of ${terms}`,
-		everybody: "What many people like; the same list for everyone.",
+		everybody: "What many people like: one list for everyone.",
 		like: "Like",
 		liked: "Liked",
 		shared: "(also something you share)",
@@ -4482,7 +4482,7 @@ var texts = {
 	},
 	share: {
 		title: "Do you want to share?",
-		lead: "This works without sharing. If you share, your browser trains together with others. What it sends is split in two halves for two machines; neither can read anything from its own.",
+		lead: "This works without sharing. If you share, your browser trains together with others. What it sends is split in two halves for two machines; neither can read its own.",
 		keep: "Keep everything here",
 		choose: "Choose how much to share",
 		stops: [
@@ -4494,8 +4494,8 @@ var texts = {
 		slider: "How much of what you like may be part of updates",
 		leaves: "What leaves",
 		leavesNothing: "Nothing.",
-		leavesSome: (n, all, bytes) => `At most ${n} of your ${all} titles are used, ever. Each round sends ${bytes}, whatever is in it. Rounds go on while this tab is open; this page sets no limit to their total.`,
-		noneUsed: "None of your titles is used at this share: your messages would add nothing.",
+		leavesSome: (n, all, bytes) => `At most ${n} of your ${all} titles are used, ever. Each round sends ${bytes}, whatever is in it. Rounds go on while this tab is open, without a limit.`,
+		noneUsed: "None of your titles is used at this share.",
 		next: (stop, share) => `Try ${stop} (${share})`,
 		titles: "These titles:",
 		hidden: "These stay:",
@@ -4503,9 +4503,9 @@ var texts = {
 		observerNothing: "Nothing about your likes: nobody gets a message.",
 		epsilon: (epsilon, against) => `Noise bounds it: epsilon ${epsilon} for one person with all she has, against ${against}.`,
 		noNoise: "You are hidden only among at least {n} people. No noise is added to the sums.",
-		exact: "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others from them.",
+		exact: "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others.",
 		lose: "What you lose or gain",
-		loseList: "Your own list hardly changes: it is made here from all you like, shared or not. Sharing decides what others get from you.",
+		loseList: "Your own list hardly changes: it is made here from all you like. Sharing decides what others get.",
 		loseAll: "If everyone chose this",
 		limit: "The slider decides how many titles are used. It does not hide them: that is what the two machines are for.",
 		preview: "Show me the exact message first",
@@ -4517,8 +4517,8 @@ var texts = {
 		use: "Use this",
 		cancel: "Cancel",
 		now: (share) => `Now: ${share}`,
-		invitation: "Sharing needs an invitation, and this page was opened without one that lets it in. You can use everything else.",
-		small: (n) => `Sums here are of ${n} people, which hides little. Share only if you know why.`,
+		invitation: "Sharing needs an invitation, and this page was opened without one. You can use everything else.",
+		small: (n) => `Sums of ${n} people hide little. Share only if you know why.`,
 		notMeasured: "not measured",
 		need: "Like something first: then there is something to share.",
 		stopped: "You stopped sharing. What was added to sums before cannot be taken out of them."
@@ -4526,8 +4526,8 @@ var texts = {
 	left: {
 		upload: (round) => `Round ${round}`,
 		title: "What left this browser",
-		lead: "Written down before the first byte leaves, and counted a second time by another program in this browser (the meter). Both come from the same server, and must agree.",
-		nothing: "Nothing about you has left. Requests for public things, the same for everyone, are below.",
+		lead: "Written down before the first byte leaves, and counted again by another program in this browser (the meter). Both must agree.",
+		nothing: "Nothing about you has left. Requests for public things are below.",
 		columns: [
 			"when",
 			"round",
@@ -4538,7 +4538,7 @@ var texts = {
 		],
 		agree: (page, meter) => `Page ${page}, meter ${meter}: they agree.`,
 		differ: (page, meter) => `Page ${page}, meter ${meter}: they do not agree.`,
-		noMeter: "The meter is not available in this browser (service workers are off), so the page is the only one who counts.",
+		noMeter: "The meter is not available in this browser: only the page counts.",
 		undeclared: "Not declared by this page",
 		undeclaredLead: "The meter saw requests that the page did not write down. Do not trust this page: leave it, and tell who runs it.",
 		open: "Show",
@@ -4548,7 +4548,7 @@ var texts = {
 		csv: "Download as CSV",
 		down: "Public things that were fetched",
 		times: (n) => n === 1 ? "once" : `${n} times`,
-		check: "Check with your own tools: open the browser's developer tools (F12), choose Network, and compare.",
+		check: "Check with your own tools: open the developer tools (F12), choose Network, and compare.",
 		countersigned: "signed for by both machines",
 		disclosed: (share) => `${share} of your likes have ever been part of an upload`,
 		purposes: {
@@ -4604,7 +4604,7 @@ var texts = {
 		},
 		limits: "What this page cannot promise",
 		limitsList: [
-			"The meter that counts a second time comes from the same server as this page: it shows mistakes, not a server that lies with both.",
+			"The meter comes from the same server as this page: it shows mistakes, not a server that lies with both.",
 			"Whoever runs this server also sends you this page, and could send you another one. The last section here says how to compare it with the published one.",
 			"A browser stops requests to other addresses; it does not stop a page from opening another page with something in its address, or from WebRTC.",
 			"The two machines could put their halves together. They are named above.",
