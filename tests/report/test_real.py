@@ -13,10 +13,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from murmura.cli import report as report_command
 from murmura.core.catalogue import Dataset
 from murmura.data.sources.registry import load
 from murmura.report import build
-from murmura.report import command as report_command
 from murmura.studies.compare import command as compare_command
 from murmura.studies.compare.run import compare, plan
 from tests.studies.worlds import small_world

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from murmura.cli.report_lines import FILE, inline, rerun
 
 from murmura.cli import options
 from murmura.engine.run_folder import Run
+from murmura.report.command_lines import FILE, inline, rerun
 from murmura.studies.compare.folder import ComparisonFolder
 
 plain = st.recursive(

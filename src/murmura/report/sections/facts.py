@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from murmura.cli.report_lines import inline, rerun
+from murmura.report.command_lines import inline, rerun
 from murmura.report.page import Compared, Section, as_yaml
 from murmura.report.table import (
     Column,
