@@ -12,10 +12,16 @@ load_profile()
 os.environ.pop("COLUMNS", None)  # the runner's own screen, by which tables of commands would be laid out
 
 
+# of the kit, whole federations each: of some algorithms in `make test`, of all in `make test-all`
+LONG = ("test_the_wire_gives_the_bits_of_the_simulation", "test_a_channel_gives_the_same_bits_on_every_path")
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Whoever asks for the real data sets is marked so."""
+    """Whoever asks for the real data sets is marked so, and what is long of the kit."""
     if "data_dir" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.data)
+    if item.name in LONG:
+        item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

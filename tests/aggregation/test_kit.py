@@ -23,6 +23,7 @@ def sent(way: Literal["sums", "values"], values: dict[str, Any]) -> Weighting:
     return Weighting(criteria_sent=way, **values)
 
 
+@pytest.mark.smoke
 class TestFCFBySums(AlgorithmKit):
     """Everybody in every round."""
 
@@ -53,7 +54,6 @@ class CohortFPL(AlgorithmKit):  # collected by its heirs alone
         return weighted(inner, self.weighting)
 
 
-@pytest.mark.smoke
 class TestFPLBySums(CohortFPL):
     weighting = EXPERTISE
 

@@ -39,6 +39,8 @@ METHODS: dict[str, Callable[..., Algorithm]] = {
     "kgflex, counted": partial(KGFlex, factors=3, visit="root", clip_update=0.5, **COUNTED),
     "hybrid": partial(KGFlexHybrid, factors=3, item_factors=4),
 }
+LIGHT = ("own triples, counted", "fcf", "fcf-paper")  # the others take `make test-all`
+EACH = [pytest.param(name, id=name, marks=() if name in LIGHT else pytest.mark.slow) for name in METHODS]
 CHANNELS = (
     ChannelSettings(channel="secure-sum"),
     ChannelSettings(channel="secure-sum", clip=0.4, coordinate=0.2, block="half"),
@@ -102,7 +104,7 @@ def times(weight: float, update: Update) -> Update:
     return Update(tables, {name: weight * x for name, x in update.scalars.items()})
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EACH)
 def test_a_weighted_sum_is_that_of_the_plain_loop(name: str) -> None:
     """Weights also multiply the count of contributors; a row that only clients of weight 0 send is there."""
     it = Round(name)
@@ -114,7 +116,7 @@ def test_a_weighted_sum_is_that_of_the_plain_loop(name: str) -> None:
 
 
 @pytest.mark.parametrize("channel", CHANNELS, ids=("dense", "half"))
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "hybrid"])
+@pytest.mark.parametrize("name", [one for one in EACH if one.id != "hybrid"])
 def test_weights_come_before_the_channel(name: str, channel: ChannelSettings) -> None:
     it = Round(name, channel=channel)
     assert it.kernel.covers(it.phase, channel=True)
@@ -122,7 +124,7 @@ def test_weights_come_before_the_channel(name: str, channel: ChannelSettings) ->
 
 
 @pytest.mark.parametrize("channel", [None, CHANNELS[1]], ids=("sum", "channel"))
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EACH)
 def test_weights_of_one_give_the_bits_of_no_weights(name: str, channel: ChannelSettings | None) -> None:
     if name == "hybrid" and channel is not None:
         pytest.skip("a channel clips both tables of the hybrid as one, which its kernel cannot")
@@ -131,7 +133,7 @@ def test_weights_of_one_give_the_bits_of_no_weights(name: str, channel: ChannelS
         assert_same_bits(it.compiled(None), it.compiled(np.ones(COHORT)), name)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", EACH)
 def test_weights_change_the_sum_alone_for_any_number_of_workers(name: str) -> None:
     """What clients keep and what the tally counts as sent does not depend on what the server makes of it."""
     it = Round(name)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.core.channel import ChannelSettings
@@ -18,6 +20,7 @@ class _SumsKit(AlgorithmKit):
         return tuple(replace(way, ring=32) for way in super()._channels())
 
 
+@pytest.mark.smoke
 class TestEase(_SumsKit):
     def make(self) -> Algorithm:
         return Cooccurrence(ease=1.0, reg=5.0, least=1)

@@ -28,6 +28,7 @@ def gaussian(sigma: int, canaries: int, seed: int) -> CanaryScores:
     return guess_coins(released.astype(np.float64), coins, DELTA, EPSILON)
 
 
+@pytest.mark.slow
 def test_the_bound_never_exceeds_the_claim_and_finds_half_the_noise() -> None:
     sigma = math.ceil(1000 / mu_of(EPSILON, DELTA))
     honest = [gaussian(sigma, 100_000, seed).at_least for seed in range(4)]

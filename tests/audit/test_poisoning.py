@@ -146,6 +146,7 @@ def test_promotion_works_and_the_trust_region_stops_it() -> None:
     assert shown(bounded, Promotion(), COLD) < 0.1
 
 
+@pytest.mark.slow
 def test_demotion_works_and_the_trust_region_stops_it() -> None:
     _, exposed = plan_of("cfpl", SKEWED, clients=60, rounds=60)
     _, bounded = plan_of("cfpl", SKEWED, clients=60, rounds=60, trust_region=True)

@@ -336,6 +336,7 @@ def test_the_audit_finds_whom_their_rarest_item_tells_on_and_not_by_definition_n
     assert trained(ready, data)[2].cost()["exposed people"] == sum(told)
 
 
+@pytest.mark.slow
 def test_noise_hides_a_lone_upload() -> None:
     data = synth(users=300, items=100, interactions=6000, seed=1).interactions
     given = {"minimum_cohort": 1, "epsilon": 1.0, "hopeless": True, "recency": 0}

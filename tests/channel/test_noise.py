@@ -102,6 +102,7 @@ def test_bytes_decide_and_nothing_else() -> None:
         discrete_gaussian(LARGEST + 1, 1)
 
 
+@pytest.mark.slow
 def test_real_noise_is_the_systems_and_only_simulations_have_another() -> None:
     """Whoever else mentions the seeded source, or gives an aggregator one, would be found here."""
     assert system_noise("seed", "train", 3) is os.urandom

@@ -132,6 +132,7 @@ def test_reasons_are_own_items(tmp_path: Path) -> None:
     assert (none.returncode, "'nobody' is not among" in none.stderr) == (3, True)
 
 
+@pytest.mark.slow
 def test_reasons_of_features_add_up_and_because_is_earned(tmp_path: Path) -> None:
     file = ratings(tmp_path)
     lines = file.read_text().splitlines()

@@ -153,6 +153,7 @@ def test_keep_says_which_models_stay(keep: str, kept: set[str], tmp_path: Path) 
     assert ("fitted models" in done.stderr) == bool(kept)
 
 
+@pytest.mark.slow
 def test_fit_search_and_sweep_are_asked_alike(tmp_path: Path) -> None:
     data = ("--data", str(ratings(tmp_path)))
     assert murmura("fit", *data, "--model", "item-knn", "-S", "k=5", "--out", "f", cwd=tmp_path).returncode == 0

@@ -45,6 +45,7 @@ def test_there_is_a_line_per_round_and_the_last_has_the_totals() -> None:
     assert grown == sorted(grown)
 
 
+@pytest.mark.slow
 def test_schedules_of_very_many_rounds_have_a_line_per_epoch() -> None:
     schedule = Schedule(clients=1, rounds_per_epoch=15_000, epochs=2)
     fitted = train(algorithm=FPL(), schedule=schedule)

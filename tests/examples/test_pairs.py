@@ -75,6 +75,7 @@ def test_a_secure_sum_carries_it(site: Path, tmp_path: Path) -> None:
     assert re.findall(r"m\d\d", done.stdout)
 
 
+@pytest.mark.slow
 def test_it_is_served_and_joined_over_http_and_ends_in_the_bits_of_a_simulation(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from unittest import SkipTest
 
+import pytest
+
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
 from murmura.algorithms.fedsplit.extended import FedSplitExtended, FedSplitFinish, FedSplitItemBias
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
@@ -32,6 +34,7 @@ class TestOverGroupsThatSawTheItem(GroupKit):
         return FedSplitItemBias(factors=3, patterns=4, epochs=200, bias="seen")
 
 
+@pytest.mark.smoke
 class TestRidge(GroupKit):
     def make(self) -> FedSplitFinish:
         return FedSplitFinish(factors=3, patterns=4, epochs=200, bias="means", finish="ridge", ridge=0.1)

@@ -20,6 +20,7 @@ def run_page(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any
     return page, "".join(printed)
 
 
+@pytest.mark.slow
 def test_the_page_about_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page, shown = run_page(ROOT / "docs" / "python.md", monkeypatch)

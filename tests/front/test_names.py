@@ -100,6 +100,7 @@ def test_report_is_the_same_whatever_was_imported_before(order: str) -> None:
     assert done.stdout == "murmura.report.build\n"
 
 
+@pytest.mark.slow
 def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
     file = tmp_path / "user.py"
     file.write_text(TYPES, encoding="utf-8")

@@ -96,6 +96,7 @@ def test_who_breaks_every_round_is_out_after_ten_and_the_federation_goes_on(
     assert place.coordinator.metrics()["murmura_places_barred_total"] == 1
 
 
+@pytest.mark.slow
 def test_another_place_with_the_same_admission_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +115,7 @@ def test_another_place_with_the_same_admission_is_refused(
         asyncio.run(again())
 
 
+@pytest.mark.slow
 def test_without_halving_it_never_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same attack against a coordinator that does not search."""
     place = world(tmp_path)
@@ -134,6 +136,7 @@ def test_cohorts_that_are_drawn_are_searched_too(tmp_path: Path, monkeypatch: py
     assert len(place.coordinator.rounds.store.registered()) >= PEOPLE - 1
 
 
+@pytest.mark.slow
 def test_two_breakers_are_found_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = world(tmp_path)
     breaking(monkeypatch, {3: always, 17: always})
@@ -152,6 +155,7 @@ def test_who_lies_once_is_not_barred_nor_anybody_else(tmp_path: Path, monkeypatc
     assert not place.coordinator.rounds.search.suspects
 
 
+@pytest.mark.slow
 def test_where_nobody_can_be_left_out_nobody_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many devices as the minimum: no sum of fewer, so the breaker is never found and nobody else blamed."""
     place = world(tmp_path, minimum=PEOPLE)

@@ -21,6 +21,7 @@ def counts_of(crowd: list[Ints], items: int) -> np.ndarray:
     return np.bincount(np.concatenate([*crowd, np.zeros(0, np.int32)]), minlength=items).astype(np.int64)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(1, 40), st.integers(1, 4))
 @examples(60)
 def test_the_sum_of_all_words_is_the_pooled_matrix(seed: int, n: int, items: int, least: int) -> None:

@@ -31,7 +31,8 @@ ALL = [(p, d, m) for p, by_data in KEPT.items() for d, models in by_data.items()
 # a model -> its row in the kept trials of a paper's table, whose search is not made twice
 ROWS = {"sfpl": "sFPL", "sfpl+": "sFPL+", "pfpl": "pFPL", "pfpl+": "pFPL+", "fcf": "FCF"}
 TABLES = {"foursquare-italy": "fpl-table2"}  # elsewhere federank-table2
-GRIDS = read_plan(PLAN).grids
+KEPT_PLAN = read_plan(PLAN)
+GRIDS = KEPT_PLAN.grids
 ENTRIES = [(p, d, m) for p, d, m in ALL if m != MODEL and m in GRIDS[p][d]]
 REPRODUCED = [(p, d, m) for p, d, m in ALL if m != MODEL and m not in GRIDS[p][d]]
 BLENDED = [entry for entry in ALL if entry[2] == MODEL]
@@ -51,7 +52,7 @@ def test_a_default_won_on_validation(
     model, pi = model_and_pi(label)
     chosen = defaults(protocol, data, model, pi)
     assert method(model, chosen).name == model
-    plan = read_plan(PLAN)
+    plan = KEPT_PLAN
     each, patience = plan.candidates(label, plan.grids[protocol][data][label]), plan.patience.get(model)
     if not isinstance(each, list):  # what tpe asked for depends on the answers: what was tried is in the file
         log = TrialHistory(HISTORY, (data, protocol, model), plan.metric[protocol])

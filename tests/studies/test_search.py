@@ -129,6 +129,7 @@ def values(trials: Iterable[Trial]) -> list[tuple[str, float]]:
     return [(name_of(trial.settings), trial.value) for trial in trials]
 
 
+@pytest.mark.slow
 def test_workers_change_no_result(tmp_path: Path) -> None:
     candidates = [*grid({"alpha": [0.01, 0.1], "epochs": [1, 4]}), {"alpha": 0.3, "epochs": 2}]
     alone = values(search(ready(), "bpr-mf", candidates, tmp_path / "alone.csv"))

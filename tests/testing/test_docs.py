@@ -33,6 +33,7 @@ def run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_example_trains(folder: Path) -> None:
     run(folder, "train.py")
 

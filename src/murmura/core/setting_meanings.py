@@ -8,6 +8,7 @@ import inspect
 import io
 import textwrap
 import tokenize
+from functools import cache
 
 
 def meanings(cls: type) -> dict[str, str]:
@@ -18,6 +19,7 @@ def meanings(cls: type) -> dict[str, str]:
     return {field.name: found.get(field.name, "") for field in dataclasses.fields(cls)}
 
 
+@cache
 def _of_class(cls: type) -> dict[str, str]:
     try:
         text = textwrap.dedent(inspect.getsource(cls))

@@ -183,7 +183,10 @@ def read_yaml(path: Path, such_as: str) -> tuple[dict[str, Any], dict[Path_, int
     """The settings of a file, and the line each of them stands on; `such_as` names some it must hold."""
     try:
         text = path.read_text(encoding="utf-8")
-        values, lines = yaml.safe_load(text), _lines(yaml.compose(text, Loader=yaml.SafeLoader))
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        lines = _lines(node)
+        values = None if node is None else loader.construct_document(node)
     except OSError as error:
         raise SettingError(f"{path} must be a readable file, but: {error.strerror}.") from None
     except UnicodeDecodeError:
