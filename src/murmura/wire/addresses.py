@@ -37,8 +37,8 @@ def check_elsewhere(url: str, *named: str) -> None:
         if reaches_itself(host_of(one)):
             raise RefusedError(
                 "forged",
-                f"the aggregators of a federation elsewhere must be elsewhere, but one is at {one}, which is "
-                "this machine; take no part.",
+                f"the aggregators of a federation elsewhere must be elsewhere, but one is at {one}; "
+                "take no part.",
             )
 
 
