@@ -5,7 +5,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check -q
 ADD    := $(PIP) install -c constraints.txt
 
-PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+# Two workers share the cores: threads of BLAS beside them would wait for each other, three times as long on small tables.
+PYTEST := OPENBLAS_NUM_THREADS=$(or $(OPENBLAS_NUM_THREADS),1) $(BIN)/pytest -n 2 --dist worksteal
 APART  := --ignore=tests/neural --ignore=tests/browser
 # What a processor may change: golden vectors, methods and baselines, metrics, kept and printed numbers.
 PLAYED := tests/core tests/kernels tests/algorithms tests/baselines tests/aggregation tests/cnmf tests/fedsplit tests/samples \
