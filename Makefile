@@ -48,7 +48,7 @@ test-all: check
 test-processors: $(VENV)/.test
 	for core in Haswell SkylakeX Zen; do for threads in 1 2; do \
 	  OPENBLAS_CORETYPE=$$core OPENBLAS_NUM_THREADS=$$threads NUMBA_CPU_NAME=generic HYPOTHESIS_PROFILE=quick \
-	  $(PYTEST) $(PLAYED) -m "not data and (smoke or not (process or slow))" || exit 1; done; done
+	  $(BIN)/pytest -n 2 --dist worksteal $(PLAYED) -m "not data and (smoke or not (process or slow))" || exit 1; done; done
 
 test-neural: $(VENV)/.neural
 	HYPOTHESIS_PROFILE=all $(PYTEST) tests/neural
