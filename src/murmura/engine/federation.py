@@ -9,10 +9,18 @@ from typing import Protocol
 import numpy as np
 
 from murmura.core.arrays import Bools, Ints
-from murmura.core.contract import Algorithm, Answers, ClientState, IndividualUpdates, Phase, ServerState, Total
+from murmura.core.contract import (
+    Algorithm,
+    Answers,
+    ClientState,
+    IndividualUpdates,
+    Phase,
+    RoundContext,
+    ServerState,
+    Total,
+)
 from murmura.core.errors import DivergenceError, FederationError
-from murmura.core.kernel import Kernel
-from murmura.core.lies import Liars
+from murmura.core.kernel import CompiledChannel, Kernel
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, released_counts_bytes
 from murmura.core.observed_sum import ObservedSum, SumObserver
 from murmura.core.population import States
@@ -22,6 +30,18 @@ from murmura.core.update import Arrays, UpdateObserver
 from murmura.engine.model_downloads import ModelDownloads
 from murmura.engine.plan import Plan
 from murmura.engine.round_plan import RoundPlan
+
+
+class Liars(Protocol):
+    """Malicious clients of a simulation (`lab.audits`), who send what they like."""
+
+    def check(self, plan: RoundPlan) -> None:
+        """Refuse a training in which nothing bounds them."""
+
+    def called(
+        self, plan: RoundPlan, phase: Phase, context: RoundContext, clients: Ints
+    ) -> tuple[Ints, CompiledChannel | None]:
+        """Who of the clients called lies in this exchange, and the channel their lies are in; None: nobody."""
 
 
 @dataclass(eq=False)

@@ -17,17 +17,17 @@ import numpy as np
 from pydantic import Field
 
 from murmura.channel.chain import Chain
-from murmura.channel.simulated_protections import PROTOCOLS, sum_protocol
-from murmura.channel.sum_protocol import AbortedSumError, DropOuts
+from murmura.channel.simulated_protections import protected_sum
 from murmura.core.arrays import Ints, Longs
+from murmura.core.channel import SUM_PROTOCOLS
 from murmura.core.codec import decode, encode
 from murmura.core.contract import Algorithm, IndividualUpdates, Phase, RoundContext, Total
 from murmura.core.errors import DivergenceError, FederationError, MurmuraError, SettingError
 from murmura.core.kernel import CohortRound, CompiledChannel, Kernel, SequentialKernel
+from murmura.core.rng import Words
 from murmura.core.settings import Fraction, settings
 from murmura.core.update import RunningSum, SentUpdate, Update
 from murmura.engine.federation import Federation, failure, server_step
-from murmura.engine.liars import lying
 from murmura.engine.visit import Visit, stage, visit
 
 _Answer = tuple[Visit | None, str | None]  # or why there is none
@@ -95,17 +95,17 @@ class InProcess:
         if not len(clients):
             raise FederationError(f"phase '{phase.name}' of round {round} needs a client, but has none.")
         through: CompiledChannel | None = chain
-        wicked = clients[:0]
+        malicious = clients[:0]
         if f.liars is not None:
             context = RoundContext(f.plan.info, phase.name, round, f.received_model(phase))
-            wicked, with_lies = lying(f.liars, f.plan, phase, context, clients)
-            clients, through = np.setdiff1d(clients, wicked), with_lies or chain
-        if chain is not None and chain.settings.channel in PROTOCOLS:
+            malicious, with_lies = f.liars.called(f.plan, phase, context, clients)
+            clients, through = np.setdiff1d(clients, malicious), with_lies or chain
+        if chain is not None and chain.settings.channel in SUM_PROTOCOLS:
             if (summed := self._protected(f, phase, round, clients)) is None:
                 return
             received: Total | IndividualUpdates = summed
         else:
-            received = self.collect(f, phase, round, clients, through, wicked)
+            received = self.collect(f, phase, round, clients, through, malicious)
         if isinstance(received, Total) and chain is None:  # a channel has its sums checked
             phase.sends.check_sum(received.update, received.count)
         f.show_sum(phase, round, clients, received)
@@ -119,10 +119,10 @@ class InProcess:
         round: int,
         clients: Ints,
         through: CompiledChannel | None,
-        wicked: Ints | None = None,
+        malicious: Ints | None = None,
     ) -> Total | IndividualUpdates:
-        """What the clients send, compiled where the kernel covers it; `wicked` are counted besides."""
-        chain, others = f.plan.chains.get(phase.name), [] if wicked is None else wicked.tolist()
+        """What the clients send, compiled where the kernel covers it; `malicious` are counted besides."""
+        chain, others = f.plan.chains.get(phase.name), [] if malicious is None else malicious.tolist()
         if f.kernel is None or not f.kernel.covers(phase, channel=chain is not None) or not _compiles(chain):
             return self._plain(f, phase, round, clients, others, through)
         received = self._compiled(f, f.kernel, phase, round, clients, through)
@@ -131,28 +131,29 @@ class InProcess:
 
     def _protected(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | None:
         """The sum by another protocol than two aggregators; None: too many were lost for a sum."""
-        chain, everyone = f.plan.chains[phase.name], clients.tolist()
-        lost = DropOuts.drawn(everyone, self.drop_out, round)
-        session = sum_protocol(chain.settings.channel).begin(everyone, chain.ring, lost)
-        for client in everyone:
+        chain, needed = (
+            f.plan.chains[phase.name],
+            phase.repeat is not None or len(f.plan.itinerary.training) > 1,
+        )
+
+        def upload(client: int, arrives: bool) -> Words:
             visited, _ = self._visit(f, phase, round, client)
             assert visited is not None
             assert visited.vector is not None
             f.keep(client, visited.state)
-            if client not in lost.before:
-                session.add(client, visited.vector)
-                _count(f, phase, round, client, visited)
-                if f.record is not None:
-                    f.record(SentUpdate(phase.name, round, client, f.server.model, visited.update))
-        try:
-            summed = session.finish()
-        except AbortedSumError:
-            if phase.repeat is not None or len(f.plan.itinerary.training) > 1:
-                raise  # what follows needs it
+            if arrives:
+                _record(f, phase, round, client, visited)
+            return visited.vector
+
+        summed = protected_sum()(
+            chain.settings.channel, chain.ring, clients.tolist(), self.drop_out, round, upload, needed
+        )
+        if summed is None:
             return None
-        f.tally.bytes_up += summed.cost.bytes_up - len(summed.counted) * chain.upload_bytes
-        f.remember_counted(phase, summed.counted)
-        return chain.sum_up(summed.total.astype(np.int64), round)
+        total, counted, bytes_up = summed
+        f.tally.bytes_up += bytes_up - len(counted) * chain.upload_bytes
+        f.remember_counted(phase, counted)
+        return chain.sum_up(total.astype(np.int64), round)
 
     def _compiled(
         self,
@@ -186,9 +187,7 @@ class InProcess:
         for client, (visited, why) in self._answers(f, phase, round, clients, vectors):
             if visited is not None:
                 f.keep(client, visited.state)
-                _count(f, phase, round, client, visited)
-                if f.record is not None:
-                    f.record(SentUpdate(phase.name, round, client, f.server.model, visited.update))
+                _record(f, phase, round, client, visited)
             if why is not None:
                 f.refused[client] = why
             elif visited is not None:
@@ -276,8 +275,8 @@ def _add_vector(answer: _Answer, total: Longs) -> _Answer:
     return replace(made, vector=None), why
 
 
-def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:
-    """What this visit moved, and which positives it disclosed."""
+def _record(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:
+    """Count what this visit moved and which positives it disclosed, and show it to who records updates."""
     tables, chain = made.update.tables, f.plan.chains.get(phase.name)
     rows = {name: len(table) for name, table in tables.items()}
     f.count_visits(phase, 1, rows, np.array([client]))
@@ -288,3 +287,5 @@ def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) ->
     places = f.plan.people.start[client] + np.flatnonzero(made.shown)
     f.tally.disclosed[client] += np.count_nonzero(f.tally.sent[places] == 0)
     f.tally.sent[places] = 1
+    if f.record is not None:
+        f.record(SentUpdate(phase.name, round, client, f.server.model, made.update))

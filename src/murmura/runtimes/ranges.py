@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.chain import Chain
+from murmura.channel.chain import ChainOfSum
 from murmura.core.arrays import Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
@@ -28,7 +28,6 @@ from murmura.core.contract import (
     Total,
 )
 from murmura.core.errors import FederationError
-from murmura.core.kernel import CompiledChannel, VectorSlice
 from murmura.core.population import Population
 from murmura.core.row_versions import RowVersions
 from murmura.core.schedule import Schedule
@@ -211,27 +210,18 @@ def _received(f: Federation, phase: Phase, round: int, sent: PartialSum) -> Rece
     return total
 
 
-@dataclass(eq=False)
-class RawSums(CompiledChannel):
+@dataclass(frozen=True, eq=False)
+class RawSums(ChainOfSum):
     """The channel of one exchange as a range has it: sums are kept as they are, for the server half."""
 
-    chain: Chain
-    sums: Longs | None = None
+    kept: list[Longs] = field(default_factory=list)
 
     @property
-    def words(self) -> int:
-        """The length of a vector."""
-        return self.chain.words
-
-    def block(self, round: int) -> Ints:
-        """The items whose rows travel."""
-        return self.chain.block(round)
-
-    def vector_slice(self, table: str, round: int) -> VectorSlice:
-        """Where and how a table travels."""
-        return self.chain.vector_slice(table, round)
+    def sums(self) -> Longs:
+        """What was kept."""
+        return self.kept[-1]
 
     def sum_up(self, sums: Longs, round: int) -> Total:
         """Keep the sums; the server adds those of all ranges before its half."""
-        self.sums = sums
+        self.kept.append(sums)
         return Total(Update(), int(sums[0]))

@@ -57,7 +57,7 @@ class Regional(InProcess):
         round: int,
         clients: Ints,
         through: CompiledChannel | None,
-        wicked: Ints | None = None,
+        malicious: Ints | None = None,
     ) -> Total | IndividualUpdates:
         """The sum of the regions' sums; a phase whose updates are read one by one has no regions."""
         chain = f.plan.chains.get(phase.name)
@@ -67,16 +67,15 @@ class Regional(InProcess):
                     f"regions hand on sums of whole numbers, but phase '{phase.name}' has no channel; set "
                     "channel=secure-sum."
                 )
-            return super().collect(f, phase, round, clients, through, wicked)
+            return super().collect(f, phase, round, clients, through, malicious)
         parts, counted = [], np.zeros(f.plan.people.clients, np.bool_)
         for own in self._regions(f, clients):
             f.plan.channel.check_cohort(len(own))  # a sum of a few would tell about them
             kept = RawSums(chain)
             super().collect(f, phase, round, own, kept)
-            assert kept.sums is not None
             parts.append(chain.ring.wrap(kept.sums))
             counted |= f.counted.get(phase.name, counted)
-        others = [] if wicked is None else wicked.tolist()
+        others = [] if malicious is None else malicious.tolist()
         f.remember_counted(phase, [*np.flatnonzero(counted).tolist(), *others])
         return through.sum_up(chain.ring.add_up(parts).astype(np.int64), round)
 
