@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, RowIndex, latest_each
-from murmura.core.method import Method
-from murmura.core.model import Among, Model
-from murmura.core.ranked_lists import RankedLists
+from murmura.core.model import Among, Method, Model, RankedLists
 from murmura.neural import require_torch
 
 Pairs = tuple[Ints, Ints]  # users and items, side by side

@@ -12,8 +12,8 @@ import numpy as np
 
 from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
-from murmura.core.grouping import Grouping
 from murmura.core.interactions import Vocabulary
+from murmura.core.schedule import Grouping
 from murmura.data.tables.text_file import read_text
 
 ALONE = -1

@@ -11,7 +11,7 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.contract import Phase, RoundContext, Total
 from murmura.core.errors import SettingError
 from murmura.core.kernel import CompiledChannel, VectorSlice
-from murmura.core.lies import Liars, Lie
+from murmura.core.population import Liars, Lie
 from murmura.core.rng import Rng
 from murmura.engine.round_plan import RoundPlan
 

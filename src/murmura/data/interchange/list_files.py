@@ -11,7 +11,7 @@ import numpy as np
 from murmura.core.arrays import Longs, Singles
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.ranked_lists import NO_ITEM, RankedLists
+from murmura.core.model import NO_ITEM, RankedLists
 from murmura.data.interchange.formats import FORMATS, Row, format_named, write_rows
 from murmura.data.tables.text_file import read_text
 

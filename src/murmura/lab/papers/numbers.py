@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from murmura.evaluation.intervals import Interval
-from murmura.evaluation.metric_names import better
-from murmura.evaluation.paired import ALPHA, PairedDifference
+from murmura.evaluation.registry import better
+from murmura.evaluation.significance import ALPHA, PairedDifference
 from murmura.lab.analyses.learning import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.papers.experiments import AS_COMPARE, Experiment, Row

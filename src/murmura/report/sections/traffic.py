@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from murmura.evaluation.metric_names import badness, title
 from murmura.evaluation.pareto import pareto_front
+from murmura.evaluation.registry import badness, title
 from murmura.report import drawing
 from murmura.report.drawing import note
 from murmura.report.page import Compared, Section

@@ -18,7 +18,7 @@ from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import FederationError, RunError, SettingError
-from murmura.core.feature_codec import encode_features
+from murmura.core.features import encode_features
 from murmura.core.files import whole_file
 from murmura.core.population import Population
 from murmura.core.settings import as_dict, private_settings

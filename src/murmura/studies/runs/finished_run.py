@@ -11,7 +11,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
 from murmura.engine.run_folder import Run
-from murmura.evaluation.metric_names import is_cost
+from murmura.evaluation.registry import is_cost
 from murmura.studies.runs.parts import (
     object_part,
     printable,
