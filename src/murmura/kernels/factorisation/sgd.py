@@ -77,9 +77,6 @@ def train_user_triples(pos: Ints, neg: Ints, p: Table, Q: Table, b: Table, rates
             p[f] += rates.alpha * (g * (Q[i, f] - Q[j, f]) - rates.user * p[f])
 
 
-Table = NDArray[Any]  # float32 or float64
-
-
 @compiled(fast=True)
 def train_pairs(
     who: Ints, pos: Ints, neg: Ints, P: Table, Q: Table, c: Table, b: Table, mu: Table, alpha: Any, reg: Any
