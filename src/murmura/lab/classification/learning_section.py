@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.evaluation.learning_curve import SHARES
 from murmura.evaluation.registry import TARGETS
-from murmura.lab.analyses.learning import (
+from murmura.lab.classification.classified_samples import SHARES
+from murmura.lab.classification.learning import (
     AGREEMENT,
     ALPHA,
     WEIGHTS,

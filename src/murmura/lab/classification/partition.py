@@ -20,7 +20,10 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.samples import TEST_FILE, TRAIN_FILE
 from murmura.core.settings import Count, Positive, as_dict, settings
 from murmura.core.split import TEST, TRAIN, VALIDATION, Split
+from murmura.data.filters import MinPerUser
+from murmura.data.splits.random_holdout import RandomHoldout
 from murmura.data.splits.rule import Seed, SplitFraction, floor_fraction
+from murmura.engine.protocol import Protocol, lies_in_files
 
 DEAL, KEEP, HOLD_OUT = 0, 1, 2  # which of a seed's generators: who gets what, what of it stays, what validates
 Parts = Sequence[Longs]  # the samples of each client
@@ -110,11 +113,6 @@ class PartitionDirichlet:
 Partition = PartitionIid | PartitionShards | PartitionDirichlet
 
 
-def lies_in_files(data: Interactions) -> bool:
-    """Whether samples are a source's files', and no client's yet."""
-    return data.samples is not None and {TRAIN_FILE, TEST_FILE} >= set(map(str, data.users.labels.tolist()))
-
-
 def training_samples(data: Interactions, kind: str) -> Longs:
     """The samples of the training file, ascending; refuses data without samples, or with clients of its own."""
     if data.samples is None:
@@ -196,3 +194,18 @@ def _dealt(data: Interactions, clients: int, client: Ints, sample: Ints) -> Inte
     """Who holds which sample, over the samples that are held."""
     users, label = Vocabulary(np.arange(clients)), _labels(data)[sample].astype(np.float64)
     return Interactions(users, data.items, client, sample, label, samples=data.samples).compact()
+
+
+# client-aware aggregation (thesis chapter 5): 100 clients of 600 digits each, dealt in three ways
+MNIST_IID = Protocol(name="mnist-iid", filters=(), split=PartitionIid(validation=0.2), classifies=True)
+MNIST_SHARDS = Protocol(name="mnist-shards", filters=(), split=PartitionShards(validation=0.2), classifies=True)
+MNIST_DIRICHLET = Protocol(
+    name="mnist-dirichlet", filters=(), split=PartitionDirichlet(validation=0.2), classifies=True
+)
+# the same chapter: celebrities with five photos or more, a fifth of each one's held out
+CELEBA = Protocol(
+    name="celeba",
+    filters=(MinPerUser(rows=5),),
+    split=RandomHoldout(test=0.2, validation=0.2),
+    classifies=True,
+)

@@ -127,8 +127,10 @@ def _ratio(value: float | None, best: float) -> float | None:
     return None if value is None else round(value / best, 3)
 
 
-def check_rule(plan: SearchPlan, history: Path | None, data_dir: Path | None) -> list[dict[str, Any]]:
-    """The rows of every model of a plan that the rule is for, over the data sets where the plan has it."""
+def check_rule(
+    plan: SearchPlan, history: Path | None, data_dir: Path | None, file: Path
+) -> list[dict[str, Any]]:
+    """The rows of every model of a plan that the rule is for, over its data sets; also written as CSV."""
     found: dict[str, list[KnownTrials]] = {}
     for protocol, data, selection in plan.selections(data_dir):
         sizes, name = Sizes.of(selection.split.train), selection.data  # a file is known by its name alone
@@ -136,13 +138,10 @@ def check_rule(plan: SearchPlan, history: Path | None, data_dir: Path | None) ->
             wanted = {"data": name, "protocol": protocol, "model": model, "metric": plan.metric[protocol]}
             one = known_trials(model, protocol, name, sizes, read_history(history, **wanted))
             found.setdefault(model, []).append(one)
-    return [
+    rows = [
         {**row, "metric": plan.metric[row["protocol"]]}
         for model, everywhere in found.items()
         for row in left_out(model, everywhere)
     ]
-
-
-def write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Keep the rows as CSV."""
     Run(file.parent).write_table(file.name, COLUMNS, [[row[key] for key in COLUMNS] for row in rows])
+    return rows

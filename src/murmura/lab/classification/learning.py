@@ -14,12 +14,11 @@ import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.errors import RunError
-from murmura.engine.curve_file import ANSWERS, FILE
-from murmura.engine.experiment import CONFUSION
+from murmura.engine.experiment import CURVE
 from murmura.evaluation.intervals import Interval, seed_interval
-from murmura.evaluation.learning_curve import SHARES, LearningCurve, rounds_name
 from murmura.evaluation.registry import TARGETS
 from murmura.evaluation.significance import compare_values, holm
+from murmura.lab.classification.classified_samples import ANSWERS, CONFUSION, SHARES, LearningCurve, rounds_name
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.runs.finished_run import RunFolder
 
@@ -78,7 +77,7 @@ def read_learning(comparison: ComparisonFolder) -> list[LearnedEntry]:
     """Every entry with a finished run that was scored after every round."""
     found = []
     for model in comparison.models:
-        if seeds := {part.seed: read_seed(part) for part in model.done if part.run.has(FILE)}:
+        if seeds := {part.seed: read_seed(part) for part in model.done if part.run.has(CURVE)}:
             found.append(LearnedEntry(model.label, seeds))
     return found
 
@@ -87,7 +86,7 @@ def read_seed(part: RunFolder) -> LearnedSeed:
     """One finished run; refuses files that do not fit each other."""
     run, right, confusion = part.run, None, None
     try:
-        header, lines = run.read_table(FILE)
+        header, lines = run.read_table(CURVE)
         accuracy = np.array(lines, np.float64).reshape(len(lines), len(header))[:, 1:]
         clients, held_out = header[1:], np.ones(len(header) - 1, np.int64)
         if run.has(ANSWERS):
@@ -99,7 +98,7 @@ def read_seed(part: RunFolder) -> LearnedSeed:
         weights = {key: part.metrics[key] for key in WEIGHTS if key in part.metrics}
         return LearnedSeed(LearningCurve(accuracy, held_out), right, confusion, weights)
     except (ValueError, KeyError, TypeError):
-        raise RunError(f"{run.path} is damaged: {FILE} and {ANSWERS} do not fit; run it again.") from None
+        raise RunError(f"{run.path} is damaged: {CURVE} and {ANSWERS} do not fit; run it again.") from None
 
 
 def baseline_of(entries: Sequence[LearnedEntry], comparison: ComparisonFolder, asked: str) -> LearnedEntry:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from murmura.algorithms.preset import Preset
 from murmura.core.arrays import Floats, Longs
 from murmura.core.contract import (
     Algorithm,
@@ -151,3 +152,11 @@ def samples_of(history: History) -> Samples:
 def _whole(values: NDArray[Any]) -> SparseRows:
     """Every row of a dense table."""
     return SparseRows(np.arange(len(values), dtype=np.int32), values)
+
+
+FEDAVG = Preset(  # ten clients a round, as the thesis has them of a hundred
+    "fedavg",
+    FederatedAveraging,
+    "fedavg: a convolutional classifier, averaged over clients by the number of their samples.",
+    {"clients": 0.1, "rounds_per_epoch": 1, "epochs": 100, "criteria": ("dataset_size",)},
+)

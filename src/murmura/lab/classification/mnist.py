@@ -5,6 +5,10 @@ The samples lie in two files and belong to nobody: a split of the family `partit
 
 from __future__ import annotations
 
+import math
+import struct
+from pathlib import Path
+
 import numpy as np
 
 from murmura.core.arrays import Bytes
@@ -13,11 +17,12 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.samples import TEST_FILE, TRAIN_FILE, SampleTable
 from murmura.data.sources.source import Source, SourceFile, SourceFolder
-from murmura.data.tables.idx_file import read_idx
 
 CLASSES = 10
 TRAIN_IMAGES, TRAIN_LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
 TEST_IMAGES, TEST_LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
+UNSIGNED_BYTE = 0x08
+MOST = 2**31  # bytes an array of an IDX file may have
 
 
 def read(folder: SourceFolder) -> Dataset:
@@ -54,6 +59,35 @@ def _pair(folder: SourceFolder, *names: str) -> tuple[Bytes, Bytes]:
             "download it again."
         )
     return images, labels
+
+
+def read_idx(path: Path, content: bytes, dimensions: int) -> Bytes:
+    """The array an IDX file holds; refused unless magic number, dimensions and length agree exactly."""
+    head = 4 + 4 * dimensions
+    if len(content) < head:
+        raise DataError(
+            f"{path}: an IDX file of {dimensions} dimensions must begin with {head} bytes, but it has "
+            f"{len(content)}; download it again."
+        )
+    magic, *shape = struct.unpack(f">{1 + dimensions}I", content[:head])
+    wanted = UNSIGNED_BYTE << 8 | dimensions
+    if magic != wanted:
+        raise DataError(
+            f"{path}: an IDX file of bytes in {dimensions} dimensions must begin with the magic number "
+            f"{wanted}, but begins with {magic}; check that the files are not exchanged."
+        )
+    size = math.prod(shape)
+    if not 0 < size <= MOST:
+        raise DataError(
+            f"{path}: the array must have between 1 and {MOST:,} bytes, but its dimensions "
+            f"{' x '.join(map(str, shape))} make {size:,}; download it again."
+        )
+    if len(content) - head != size:
+        raise DataError(
+            f"{path}: the dimensions {' x '.join(map(str, shape))} need {size:,} bytes, but "
+            f"{len(content) - head:,} follow them; download it again."
+        )
+    return np.frombuffer(content, np.uint8, offset=head).reshape(shape)
 
 
 # the sha256 are of the unpacked files: the same digits are offered in gzip files of more than one kind
