@@ -9,12 +9,16 @@ from pydantic import Field
 
 from murmura.core.errors import SettingError
 from murmura.core.plugins import unknown_name
-from murmura.data.interchange.split_files import GivenSplit
-from murmura.data.splits.cold_items import ColdItems
-from murmura.data.splits.leave_one_out import LeaveOneOut
 from murmura.data.splits.partition import PartitionDirichlet, PartitionIid, PartitionShards
-from murmura.data.splits.random_holdout import CoveredRandomHoldout, KFold, LegacyRandomHoldout, RandomHoldout
-from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
+from murmura.data.splits.random_holdout import (
+    ColdItems,
+    CoveredRandomHoldout,
+    KFold,
+    LegacyRandomHoldout,
+    RandomHoldout,
+)
+from murmura.data.splits.split_files import GivenSplit
+from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, LeaveOneOut, TemporalHoldout
 
 AnySplit = Annotated[
     TemporalHoldout
