@@ -1,4 +1,7 @@
-"""The ServerApp of a federation of organisations, run by a SuperLink; its settings are those of the run.
+"""The ClientApp and the ServerApp that carry our messages inside Flower's: only this file imports flwr.
+
+A SuperNode started with --node-config 'silo="FOLDER"' answers for its users. A SuperLink runs the server, whose
+settings are those of the run:
 
 federation   the folder with the terms, where the server runs
 folder       where it keeps its checkpoint and the model
@@ -13,13 +16,57 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from murmura.core.errors import FederationError
-from murmura.runtimes.flower.records import content_of, message_of
-from murmura.runtimes.flower.server import model_digest, ranges_of, serve_silos
-from murmura.runtimes.flower.silo_terms import SiloTerms
+import numpy as np
 
-from flwr.app import Context, Message, MessageType  # isort: skip -- records says where it is not installed
-from flwr.serverapp import Grid, ServerApp  # isort: skip
+from murmura.core.errors import FederationError, MissingExtraError, SettingError
+from murmura.server.organisations.server import model_digest, ranges_of, serve_silos
+from murmura.server.organisations.silo import Silo
+from murmura.server.organisations.silo_terms import SiloTerms
+
+try:
+    from flwr.app import Array, ArrayRecord, Context, Message, MessageType, RecordDict
+    from flwr.clientapp import ClientApp
+    from flwr.serverapp import Grid, ServerApp
+except ImportError:
+    raise MissingExtraError("a federation on Flower", "flower") from None
+
+NAME = "murmura"
+
+
+def content_of(message: bytes) -> RecordDict:
+    """A message of ours as the content of one of Flower's."""
+    return RecordDict({NAME: ArrayRecord({NAME: Array(np.frombuffer(message, np.uint8))})})
+
+
+def message_of(carrier: Message) -> bytes:
+    """The message of ours that one of Flower's carries."""
+    numbers: bytes = carrier.content[NAME][NAME].numpy().tobytes()
+    return numbers
+
+
+def introduce(message: Message, context: Context) -> Message:
+    """Say which clients of the federation are here."""
+    return Message(content=content_of(_silo(context).introduce()), reply_to=message)
+
+
+def answer(message: Message, context: Context) -> Message:
+    """Answer a request of the server; the same request gets the same reply."""
+    return Message(content=content_of(_silo(context).answer(message_of(message))), reply_to=message)
+
+
+def _silo(context: Context) -> Silo:
+    node = context.node_config
+    if "silo" not in node:
+        raise SettingError(
+            "a SuperNode must be told the folder of its silo, but its configuration names none; start it with "
+            "--node-config 'silo=\"FOLDER\"'."
+        )
+    return Silo(Path(str(node["silo"])), int(node.get("workers", 1)))
+
+
+client_app = ClientApp()
+client_app.query()(introduce)
+client_app.train()(answer)
 
 
 def main(grid: Grid, context: Context) -> None:
@@ -61,5 +108,5 @@ def _asked(grid: Grid, messages: Mapping[int, bytes], kind: str, patience: float
     return replies
 
 
-app = ServerApp()
-app.main()(main)
+server_app = ServerApp()
+server_app.main()(main)

@@ -34,8 +34,8 @@ def make_terms(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Write what organisations agree on: the method, its settings, the items. Give all of them the folder."""
-    from murmura.runtimes.flower.silo_terms import SiloTerms
     from murmura.runtimes.from_dataset import describe_items
+    from murmura.server.organisations.silo_terms import SiloTerms
 
     preset = _preset(model, settings)
     terms = SiloTerms(preset, describe_items(items, preset, clients, interactions, reading))
@@ -55,9 +55,9 @@ def join_silo(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Make a silo of an organisation's own rows; the secrets its people draw with are drawn here."""
-    from murmura.runtimes.flower.people import own_people
-    from murmura.runtimes.flower.silo_terms import SiloTerms
     from murmura.runtimes.from_dataset import training_rows
+    from murmura.server.organisations.people import own_people
+    from murmura.server.organisations.silo_terms import SiloTerms
 
     agreed = SiloTerms.read(terms)
     people = own_people(training_rows(rows, "", data_dir, reading), agreed, first)
@@ -80,9 +80,9 @@ def cut_data(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Cut a data set into silos, for a rehearsal: secrets follow from the seed, so it equals the simulation."""
-    from murmura.runtimes.flower.people import cut_silos
-    from murmura.runtimes.flower.silo_terms import SiloTerms
     from murmura.runtimes.from_dataset import describe_federation, groups_of, training_rows
+    from murmura.server.organisations.people import cut_silos
+    from murmura.server.organisations.silo_terms import SiloTerms
 
     rows, preset = training_rows(data, protocol, data_dir, reading), _preset(model, settings)
     terms = SiloTerms(preset, describe_federation(rows, preset, seed))
@@ -96,7 +96,7 @@ def cut_data(
 @silos_app.command("app")
 def make_app(out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder of the app.")]) -> None:
     """Write the Flower App that `flwr run` takes: its ServerApp and ClientApp are Murmura's."""
-    from murmura.runtimes.flower.app_files import write_app
+    from murmura.server.organisations.app_files import write_app
 
     write_app(out)
     typer.echo(str(out))
@@ -106,7 +106,7 @@ def make_app(out: Annotated[Path, typer.Argument(metavar="OUT", help="The new fo
 def show_model(folder: Folder, as_json: options.Json = False) -> None:
     """What the server's folder holds: rounds, the digest of the model, and what the SuperLink could read."""
     from murmura.core.files import read_archive
-    from murmura.runtimes.flower.server import MODEL
+    from murmura.server.organisations.server import MODEL
 
     if not (folder / MODEL).exists():
         raise RunError(f"{folder} must be the folder of a server that has finished, but has no {MODEL} yet.")
@@ -122,7 +122,7 @@ def recommend_items(
     as_json: options.Json = False,
 ) -> None:
     """The best items for one of a silo's people, by the latest model the server sent; nothing leaves."""
-    from murmura.runtimes.flower.silo import Silo
+    from murmura.server.organisations.silo import Silo
 
     listed = Silo(folder).recommend(user, top)
     if as_json:

@@ -18,7 +18,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets
 from murmura.engine.plan import refuse_repeated
-from murmura.runtimes.flower.silo_terms import SiloTerms
+from murmura.server.organisations.silo_terms import SiloTerms
 
 FILE = "people.npz"
 

@@ -27,10 +27,10 @@ from murmura.engine.checkpoint import load_checkpoint
 from murmura.engine.federation import Federation
 from murmura.engine.fit import run_rounds
 from murmura.engine.itinerary import Position
-from murmura.runtimes.flower.silo import SiloIntroduction
-from murmura.runtimes.flower.silo_messages import SiloReply, SiloRequest, name_of
-from murmura.runtimes.flower.silo_terms import SiloTerms
 from murmura.runtimes.ranges import FINISHED, PartialSum, RangeRuntime, add
+from murmura.server.organisations.silo import SiloIntroduction
+from murmura.server.organisations.silo_messages import SiloReply, SiloRequest, name_of
+from murmura.server.organisations.silo_terms import SiloTerms
 from murmura.wire.wire import pack_arrays
 
 MODEL = "model.npz"

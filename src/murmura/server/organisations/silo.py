@@ -23,11 +23,11 @@ from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpoint
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
-from murmura.runtimes.flower.people import SiloPeople
-from murmura.runtimes.flower.silo_messages import SiloReply, SiloRequest, name_of
-from murmura.runtimes.flower.silo_terms import SiloTerms
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import FINISHED, answer, called_here, hear
+from murmura.server.organisations.people import SiloPeople
+from murmura.server.organisations.silo_messages import SiloReply, SiloRequest, name_of
+from murmura.server.organisations.silo_terms import SiloTerms
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ seed = 0
 patience = 3600.0  # seconds it waits for a reply
 """
 # Flower reads the text for the name `app`, before it imports anything
-APP = 'from murmura.runtimes.flower.{side}_app import app\n\n__all__ = ["app"]\n'
+APP = 'from murmura.server.organisations.flower_apps import {side}_app as app\n\n__all__ = ["app"]\n'
 FILES = {
     "pyproject.toml": PROJECT,
     "murmura_silos/__init__.py": '"""Murmura\'s apps, under a name that Flower finds in this folder."""\n',
