@@ -26,12 +26,11 @@ from murmura.core.errors import DataError, FederationError, MurmuraError
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays
 from murmura.device.download_cache import DownloadCache
-from murmura.device.objections import objection
-from murmura.device.outgoing import TrainedUpload, outgoing
-from murmura.device.places import register
-from murmura.device.receipts import Receipt, mark
-from murmura.device.storage import DeviceStorage, Identity, PendingUpload
+from murmura.device.enrolment import register
+from murmura.device.policy import objection
+from murmura.device.storage import DeviceStorage, Identity, PendingUpload, Receipt, mark
 from murmura.device.trust import last_verified, verified
+from murmura.device.upload import TrainedUpload, outgoing
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
 from murmura.wire import wire

@@ -15,10 +15,10 @@ import struct
 from dataclasses import dataclass
 
 from murmura.channel import signing
-from murmura.wire.addresses import host_of, is_loopback
 from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.refusals import RefusedError
 from murmura.wire.terms import FederationTerms
+from murmura.wire.transport import host_of, is_loopback
 from murmura.wire.wire import ADMISSION_BYTES, HASH_BYTES, SIGNATURE_BYTES
 
 _ADMISSION = struct.Struct(f"<{signing.KEY_BYTES}sQ{SIGNATURE_BYTES}s")

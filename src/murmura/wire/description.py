@@ -17,8 +17,8 @@ from murmura.core.errors import MurmuraError
 from murmura.core.feature_codec import decode_features, encode_features
 from murmura.core.interactions import Vocabulary
 from murmura.core.samples import Classification
-from murmura.wire.canonical import canonical
 from murmura.wire.refusals import RefusedError, json_object
+from murmura.wire.signed_records import canonical
 from murmura.wire.wire import unpack_arrays
 
 MOST_VALUES = 1 << 24  # of one sample, and classes

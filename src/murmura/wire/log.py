@@ -13,10 +13,10 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from murmura.wire.canonical import canonical
 from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.merkle import HASH_BYTES, Hash, includes, leaf_hash
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import canonical
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import NO_SIGNATURE
 

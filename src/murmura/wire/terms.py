@@ -24,10 +24,9 @@ from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
-from murmura.wire.addresses import check_plain, host_of, is_loopback
-from murmura.wire.canonical import canonical, read_canonical
 from murmura.wire.refusals import RefusedError, printable
-from murmura.wire.transport import DOWNLOAD_BYTES
+from murmura.wire.signed_records import canonical, read_canonical
+from murmura.wire.transport import DOWNLOAD_BYTES, check_plain, host_of, is_loopback
 
 LARGEST = 1 << 16  # bytes of terms
 LABELS = {"readable": READABLE, "exact": EXACT}

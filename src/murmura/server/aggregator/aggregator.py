@@ -22,19 +22,15 @@ from typing import Literal
 from murmura.channel.noise import NoiseSource, system_noise
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.contract import FederationInfo, Phase
-from murmura.server.acceptance import AcceptedReports
-from murmura.server.admissions import AdmissionDesk
-from murmura.server.aggregator.agreed_terms import Agreement
-from murmura.server.aggregator.collection import CollectedRound
-from murmura.server.aggregator.released_counts import REPORTS, check_released, evidence_bytes
-from murmura.server.aggregator.witness import LogWitness
+from murmura.server.admissions import AcceptedReports, AdmissionDesk
+from murmura.server.aggregator.collection import REPORTS, CollectedRound, check_released, evidence_bytes
+from murmura.server.aggregator.commitments import Agreement, LogWitness
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
 from murmura.wire.keys import SealingKey, ServerKey, check_signature
 from murmura.wire.log import unpack_entries
-from murmura.wire.manifest import LARGEST, Manifest
+from murmura.wire.manifest import LARGEST, Manifest, sum_content
 from murmura.wire.refusals import RefusedError
-from murmura.wire.released_sum import sum_content
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePass
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import re
 from typing import Any
 
 from murmura.channel.shares import Entropy
-from murmura.server.coordinator.releases import CAME, LEFT
-from murmura.server.coordinator.round_status import OPERATORS
+from murmura.server.coordinator.published_models import CAME, LEFT
 from murmura.server.coordinator.rounds import Clock, RoundRunner
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement
@@ -23,6 +23,7 @@ from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
 RENEW = "renew"  # the order to make another release
+OPERATORS = ("open", "suspected", "drift")  # what nobody else is told: who breaks rounds need not know it
 
 
 class Coordinator:
@@ -149,7 +150,7 @@ class Coordinator:
         """(hash, signed manifest) of the open round; a device that knows the hash knows the rest."""
         live = self.rounds.published
         if live is None:
-            state = self.rounds.status()["state"]
+            state = round_status(self.rounds)["state"]
             over = state in ("finished", "stopped")
             raise RefusedError(
                 "finished" if over else "paused", f"no round is open: the federation is {state}."
@@ -240,7 +241,7 @@ class Coordinator:
 
     def about(self) -> dict[str, Any]:
         """What anyone may know before joining."""
-        status = {key: value for key, value in self.rounds.status().items() if key not in OPERATORS}
+        status = {key: value for key, value in round_status(self.rounds).items() if key not in OPERATORS}
         return {
             "protocol": PROTOCOL,
             "federation": self.rounds.store.federation,
@@ -252,7 +253,7 @@ class Coordinator:
 
     def status(self) -> dict[str, Any]:
         """Everything an operator may know; nothing about one person."""
-        own = {key: value for key, value in self.rounds.status().items() if key in OPERATORS}
+        own = {key: value for key, value in round_status(self.rounds).items() if key in OPERATORS}
         return {**self.about(), "devices": len(self.rounds.store.registered()), **own}
 
     def metrics(self) -> dict[str, float]:
@@ -276,6 +277,37 @@ class Coordinator:
     def history(self, last: int = 100) -> list[dict[str, Any]]:
         """The last rounds, newest first."""
         return self.rounds.store.history(last)
+
+
+def round_status(runner: RoundRunner) -> dict[str, Any]:
+    """Where a federation stands, for its operator and, less the open round and suspicions, for anyone."""
+    channel, live = runner.setup.channel, runner.live
+    status: dict[str, Any] = {
+        "state": "finished" if runner.finished else runner.state,
+        "method": runner.setup.preset.name,
+        "mode": channel.channel,
+        "label": "; ".join(runner.setup.labels.values()),
+        "minimum": channel.minimum_cohort,
+        "rounds_done": runner.now.position.done,
+        "rounds_in_all": runner.itinerary.rounds,
+        "model": runner.now.model,
+        "window": None if runner.keeper.terms is None else runner.terms.windows.at(runner.clock()),
+        # JSON knows no infinity: null, where this window is the only one
+        "waits_until": None if math.isinf(runner.waits_until) else runner.waits_until,
+        "renews": runner.store.releases.replaced(runner.now.position),
+        "difference": runner.store.releases.difference,
+        "breach": runner.store.breach,
+        "suspected": len(runner.search.suspects),
+        "drift": runner.drift.alarm,
+        "open": None,
+    }
+    if live is not None:
+        status["open"] = {
+            **{name: getattr(live.manifest, name) for name in ("round", "phase", "called", "deadline")},
+            "published": live.published,
+            "reports": live.reports,
+        }
+    return status
 
 
 def _number(text: str) -> int:
