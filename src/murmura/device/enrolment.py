@@ -22,7 +22,7 @@ from murmura.device.storage import Identity
 from murmura.device.trust import agreed_terms
 from murmura.wire.admission import OwnAdmission, join_proof
 from murmura.wire.description import FederationDescription
-from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.refusals import RefusedError, UnreachableError, forged, malformed
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import Transport, ask, bearer
 from murmura.wire.wire import check_version
@@ -59,7 +59,7 @@ async def register(
     given = reply.get("slot")
     # under another token than its own it would be told apart, or from nobody; and its number is counted up to
     if reply.get("token") != token or type(given) is not int or not 0 <= given < MOST_PLACES:
-        raise RefusedError("malformed", "a place must have this device's token and a number, but has not.")
+        raise malformed("a place must have this device's token and a number, but has not.")
     return Place(token, given)
 
 
@@ -104,10 +104,9 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
     terms = await agreed_terms(send, request.url, request.fingerprint)
     seconds = float(terms.windows.seconds)
     if 0 < seconds < request.shortest_window:
-        raise RefusedError(
-            "forged",
+        raise forged(
             f"a release window must last at least {request.shortest_window:g} seconds, but lasts {seconds:g}: "
-            "sums of two of them would show who came between; do not join, or say --shortest-window.",
+            "sums of two of them would show who came between; do not join, or say --shortest-window."
         )
     described = await DownloadCache(request.url, send, terms).description()
     likes, foreign = known_likes(described, request)

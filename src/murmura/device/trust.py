@@ -13,7 +13,7 @@ from murmura.wire.keys import check_signature
 from murmura.wire.log import LoggedModel, LogHead, LogProof, is_model, unpack_entries, unpack_hashes
 from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest, SignedManifest
 from murmura.wire.merkle import MerkleTree, extends, leaf_hash
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.terms import LARGEST, FederationTerms
 from murmura.wire.transport import Transport, ask, check_elsewhere
 from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES, unpack_pair
@@ -70,10 +70,9 @@ async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = Non
     content = message[3 * SIGNATURE_BYTES :]
     terms = FederationTerms.decode(content)
     if fingerprint is not None and terms.hash != fingerprint:
-        raise RefusedError(
-            "forged",
+        raise forged(
             f"the federation at {url} must be the one of the invitation, but has other terms "
-            f"({terms.hash.hex()[:16]}…, not {fingerprint.hex()[:16]}…); do not join it.",
+            f"({terms.hash.hex()[:16]}…, not {fingerprint.hex()[:16]}…); do not join it."
         )
     check_elsewhere(url, *(one.url for one in terms.aggregators))
     signers = [terms.coordinator, *(one.key for one in terms.aggregators)]
@@ -93,7 +92,7 @@ async def verified(
         raise TermsChangedError(offered, terms.differences(offered))
     signed.check(terms)
     if signed.manifest.federation != terms.federation:
-        raise RefusedError("forged", "the manifest must be of the federation this device joined, but is not.")
+        raise forged("the manifest must be of the federation this device joined, but is not.")
     if before is not None:
         brought = signed.proof.consistency if before.size == signed.proof.before else ()
         await _check_grown(signed.proof.head, before, brought, send, url)
@@ -147,7 +146,7 @@ async def newest_model(
     logged.check(terms, entry)
     kind, _, content = entry.partition(b"\0")
     if not is_model(kind, content):
-        raise RefusedError("malformed", "the newest model must be an entry of the log, but is not.")
+        raise malformed("the newest model must be an entry of the log, but is not.")
     if before is not None:
         await _check_grown(logged.head, before, (), send, url)
     at = 8 + HASH_BYTES
@@ -175,9 +174,7 @@ async def check_log(send: Transport, url: str, terms: FederationTerms) -> Checke
     entries = await _entries(send, url, head.size)
     tree = MerkleTree([leaf_hash(entry) for entry in entries])
     if tree.root() != head.root:
-        raise RefusedError(
-            "forged", "the entries of the log must have the root its head names, but have another."
-        )
+        raise forged("the entries of the log must have the root its head names, but have another.")
     found = _check_order(entries, terms)
     await _check_open_round(send, url, terms, tree)
     return CheckedLog(head.size, head.root.hex(), *found)
@@ -189,9 +186,7 @@ async def _entries(send: Transport, url: str, size: int) -> list[bytes]:
         reply = await ask(send, "GET", f"{url}/log/entries/{len(entries)}", largest=PAGE_BYTES)
         page = unpack_entries(reply.body)
         if not page:
-            raise RefusedError(
-                "forged", f"the log must have {size} entries, but only {len(entries)} are shown."
-            )
+            raise forged(f"the log must have {size} entries, but only {len(entries)} are shown.")
         entries += page
     return entries[:size]
 
@@ -213,11 +208,9 @@ def _check_order(entries: list[bytes], terms: FederationTerms) -> tuple[int, int
         else:
             fits, models = is_model(kind, content), models + 1
         if not fits or (place == 0 and kind != b"terms"):
-            raise RefusedError(
-                "forged", f"entry {place} of the log must follow from those before it, but does not."
-            )
+            raise forged(f"entry {place} of the log must follow from those before it, but does not.")
     if under != terms.hash.hex():
-        raise RefusedError("forged", "the last terms of the log must be those that are shown, but are others.")
+        raise forged("the last terms of the log must be those that are shown, but are others.")
     return manifests, models, changed
 
 
@@ -233,4 +226,4 @@ async def _check_open_round(send: Transport, url: str, terms: FederationTerms, t
     signed.check(terms)
     shown = signed.proof.head
     if shown.size <= len(tree) and tree.root(shown.size) != shown.root:
-        raise RefusedError("forged", "the log that devices are shown must be this one, but is another.")
+        raise forged("the log that devices are shown must be this one, but is another.")

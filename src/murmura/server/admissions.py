@@ -15,7 +15,7 @@ from murmura.wire import wire
 from murmura.wire.admission import Admission
 from murmura.wire.keys import check_signature
 from murmura.wire.manifest import Manifest
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import ShareHead, SharePass
 
@@ -48,13 +48,13 @@ class AdmissionDesk:
     def check_valid(self, admission: Admission) -> None:
         """Refuse one that was taken back."""
         if admission.public in self._revoked:
-            raise RefusedError("forged", "this invitation was revoked; ask for another.")
+            raise forged("this invitation was revoked; ask for another.")
 
     def revoke(self, terms: FederationTerms, message: bytes) -> list[bytes]:
         """The admitter's signature, then public keys that no longer count; those keys."""
         signature, keys = message[: wire.SIGNATURE_BYTES], message[wire.SIGNATURE_BYTES :]
         if terms.admission == "open" or len(keys) % KEY_BYTES or not keys:
-            raise RefusedError("malformed", "a revocation must name admissions of 32 bytes each, but does not.")
+            raise malformed("a revocation must name admissions of 32 bytes each, but does not.")
         check_signature(bytes.fromhex(terms.admitter), "revocation", keys, signature)
         listed = [keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES)]
         self._store.write(

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from murmura.core.errors import MurmuraError
 from murmura.core.version import __version__
 from murmura.server.endpoints import BINARY, EVENTS, JSON, TEXT, Endpoint, HttpRequest
-from murmura.wire.refusals import STATUS, RefusedError
+from murmura.wire.refusals import STATUS, RefusedError, malformed
 from murmura.wire.transport import VERSION_HEADER, HttpReply
 from murmura.wire.wire import check_version
 
@@ -70,7 +70,7 @@ def check_prelude(machine: M, endpoint: Endpoint[M], request: HttpRequest) -> No
     except RefusedError:
         raise
     except MurmuraError as error:
-        raise RefusedError("malformed", str(error)) from None
+        raise malformed(str(error)) from None
 
 
 def _check_spoken(request: HttpRequest) -> None:
@@ -95,7 +95,7 @@ def answer(machine: M, endpoint: Endpoint[M], request: HttpRequest) -> HttpReply
     except RefusedError as error:
         return refusal(error)
     except MurmuraError as error:
-        return refusal(RefusedError("malformed", str(error)))
+        return refusal(malformed(str(error)))
 
 
 def reply(endpoint: Endpoint[Any], value: Any, status: int = 200, headers: Mapping[str, str] = {}) -> HttpReply:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from murmura.core.errors import MissingExtraError, SettingError
-from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.refusals import RefusedError, UnreachableError, malformed
 from murmura.wire.transport import REPLY_BYTES, HttpReply, check_length, is_loopback
 
 if TYPE_CHECKING:
@@ -181,9 +181,7 @@ class HttpTransport:
             async with sending as reply:
                 encoding = reply.headers.get("content-encoding", "identity")
                 if encoding.lower() != "identity":
-                    raise RefusedError(
-                        "malformed", f"the reply of {url} must not be compressed, but is; it was not read."
-                    )
+                    raise malformed(f"the reply of {url} must not be compressed, but is; it was not read.")
                 yield reply
         except (self._httpx.HTTPError, self._httpx.InvalidURL, ssl.SSLError) as error:
             raise _unreachable(url, error) from None
@@ -193,10 +191,9 @@ class HttpTransport:
         parsed = self._httpx.URL(url)  # as it will be called: two readings of one address could differ
         near = is_loopback(parsed.host)
         if parsed.scheme != "https" and not near and not self._insecure:
-            raise RefusedError(
-                "malformed",
+            raise malformed(
                 f"{parsed.scheme}://{parsed.netloc.decode()} must be an https address, as everyone on the way "
-                "reads plain HTTP; ask for one, or say --insecure.",
+                "reads plain HTTP; ask for one, or say --insecure."
             )
         return near
 

@@ -25,7 +25,7 @@ from murmura.channel.ring import Ring
 from murmura.core.rng import Words
 from murmura.wire.keys import check_signature
 from murmura.wire.log import LogProof, manifest_entry
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import forged, malformed
 from murmura.wire.signed_records import canonical, read_canonical
 from murmura.wire.terms import Count, FederationTerms, Hexadecimal, PublicKey, Seconds
 from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES
@@ -112,7 +112,7 @@ class Manifest:
     def check_privacy(self, terms: FederationTerms) -> None:
         """Refuse a round that promises other noise than its terms."""
         if self.privacy != RoundPrivacy.of(terms.noise, self.phase):
-            raise RefusedError("forged", "a manifest must promise the noise of its terms, but promises other.")
+            raise forged("a manifest must promise the noise of its terms, but promises other.")
 
 
 _MANIFEST = TypeAdapter(Manifest)
@@ -143,10 +143,10 @@ class SignedManifest:
         """From a message of plausible length."""
         at = 3 * SIGNATURE_BYTES + _LENGTH.size
         if not at < len(message) <= LARGEST_ENVELOPE:
-            raise RefusedError("malformed", f"a signed manifest must not have {len(message)} bytes.")
+            raise malformed(f"a signed manifest must not have {len(message)} bytes.")
         (length,) = _LENGTH.unpack_from(message, 3 * SIGNATURE_BYTES)
         if length > LARGEST or at + length > len(message):
-            raise RefusedError("malformed", "a signed manifest must be as long as it claims, but is not.")
+            raise malformed("a signed manifest must be as long as it claims, but is not.")
         one, two, three = (message[n : n + SIGNATURE_BYTES] for n in (0, SIGNATURE_BYTES, 2 * SIGNATURE_BYTES))
         proof = LogProof.decode(message[at + length :])
         return SignedManifest(message[at : at + length], one, two, three, proof)
@@ -202,7 +202,7 @@ class ReleasedSum:
     def decode(message: bytes) -> ReleasedSum:
         """From two halves of one length behind a head."""
         if len(message) < _HEAD.size or (len(message) - _HEAD.size) % 2:
-            raise RefusedError("malformed", "a released sum must have two halves of one length, but has not.")
+            raise malformed("a released sum must have two halves of one length, but has not.")
         middle = (_HEAD.size + len(message)) // 2
         manifest, listed, seed, vector = _HEAD.unpack_from(message)
         return ReleasedSum(manifest, listed, seed, vector, (message[_HEAD.size : middle], message[middle:]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from murmura.wire.refusals import RefusedError, json_object
+from murmura.wire.refusals import RefusedError, forged, json_object, malformed
 
 PLAIN = re.compile(
     r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%/-]*)?", re.ASCII
@@ -20,9 +20,8 @@ PLAIN = re.compile(
 def check_plain(url: str) -> None:
     """Refuse an address that could say more in a list of addresses than where a machine is."""
     if PLAIN.fullmatch(url) is None:
-        raise RefusedError(
-            "malformed",
-            "the address of an aggregator must be scheme://host:port/path in plain characters, but is not.",
+        raise malformed(
+            "the address of an aggregator must be scheme://host:port/path in plain characters, but is not."
         )
 
 
@@ -31,17 +30,16 @@ def host_of(url: str) -> str:
     try:
         return (urlsplit(url).hostname or "").lower().rstrip(".")
     except ValueError:
-        raise RefusedError("malformed", "an address must be a URL, but is not.") from None
+        raise malformed("an address must be a URL, but is not.") from None
 
 
 def check_elsewhere(url: str, *named: str) -> None:
     """Refuse what a server elsewhere names on this machine: who posts there talks to services of its own."""
     for one in () if reaches_itself(host_of(url)) else named:
         if reaches_itself(host_of(one)):
-            raise RefusedError(
-                "forged",
+            raise forged(
                 f"the aggregators of a federation elsewhere must be elsewhere, but one is at {one}; "
-                "take no part.",
+                "take no part."
             )
 
 

@@ -18,7 +18,7 @@ from murmura.core.rng import Words
 from murmura.server.admissions import AcceptedReports
 from murmura.server.database import ServerDatabase
 from murmura.wire.manifest import Manifest, ReleasedSum
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, forged
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import SEED, ShareHead
 
@@ -111,9 +111,8 @@ def check_released(
     devices = None if reports is None else int.from_bytes(reports, "little")
     summed, _ = chain.possible(shown.total(chain.ring), manifest.round, devices)
     if not np.array_equal(terms.algorithm().summed_counts(summed, before.items), now.counts):
-        raise RefusedError(
-            "forged",
-            f"the counts of items must be those that the sum of phase '{phase.follows}' told, but are others.",
+        raise forged(
+            f"the counts of items must be those that the sum of phase '{phase.follows}' told, but are others."
         )
 
 
@@ -124,8 +123,7 @@ def _check_round(store: ServerDatabase, phase: Phase, window: int, shown: Releas
         (phase.follows, window),
     )
     if found is None or bytes(found[0]) != shown.manifest:
-        raise RefusedError(
-            "forged",
+        raise forged(
             f"the counts of items must come from the sum of phase '{phase.follows}' that was released in "
-            f"window {window}, but come from another.",
+            f"window {window}, but come from another."
         )

@@ -17,7 +17,7 @@ from murmura.wire.keys import SealingKey, ServerKey, check_signature
 from murmura.wire.log import LogHead, is_model, manifest_entry
 from murmura.wire.manifest import Manifest
 from murmura.wire.merkle import MerkleTree, leaf_hash
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES
 
@@ -43,9 +43,7 @@ class Agreement:
         self._terms = None if kept is None else FederationTerms.decode(kept)
         pinned = store.fact("coordinator")
         if pinned is not None and coordinator is not None and pinned != coordinator:
-            raise RefusedError(
-                "forged", "the coordinator's key must be the one this aggregator knows, but is not."
-            )
+            raise forged("the coordinator's key must be the one this aggregator knows, but is not.")
         self.coordinator = pinned or coordinator
 
     @property
@@ -78,7 +76,7 @@ class Agreement:
         """What everybody knows in a round; refuses other counts than those its manifest names."""
         named = "" if manifest.counts is None else manifest.counts.hash
         if named != (hashlib.sha256(counts).hexdigest() if counts else ""):
-            raise RefusedError("forged", "the counts must be those the manifest names, but are not.")
+            raise forged("the counts must be those the manifest names, but are not.")
         kept = self._store.fact("description")
         if not counts or kept is None:
             return self.info
@@ -111,11 +109,9 @@ class Agreement:
         mine = offered.seed_aggregator if self._role == "seed" else offered.vector_aggregator
         own = (self._key.public.hex(), self._sealing_key.public.hex())
         if offered.coordinator != (self.coordinator or b"").hex() or mine is None:
-            raise RefusedError("forged", "the terms must name this aggregator and its coordinator, but do not.")
+            raise forged("the terms must name this aggregator and its coordinator, but do not.")
         if (mine.key, mine.sealing_key) != own:
-            raise RefusedError(
-                "forged", f"the terms must name this machine as the {self._role} aggregator, but do not."
-            )
+            raise forged(f"the terms must name this machine as the {self._role} aggregator, but do not.")
         if offered.minimum < self._minimum:
             raise RefusedError(
                 "too-few",
@@ -123,17 +119,15 @@ class Agreement:
                 f"{offered.minimum}; raise --minimum of the coordinator.",
             )
         if self._admitter is not None and offered.admitter != self._admitter.hex():
-            raise RefusedError(
-                "forged",
+            raise forged(
                 "devices are invited from this aggregator's folder, but the terms let others in; start "
-                "it with --no-admit if that is meant.",
+                "it with --no-admit if that is meant."
             )
         if self._terms is not None and offered.hash != self._accept:
             changed = "; ".join(self._terms.differences(offered))
-            raise RefusedError(
-                "forged",
+            raise forged(
                 f"this aggregator agreed to other terms ({changed}); its operator starts it with "
-                f"--accept-terms {offered.hash.hex()} to agree to these.",
+                f"--accept-terms {offered.hash.hex()} to agree to these."
             )
         offered.algorithm()  # one that is unknown here is refused now, not when its first round opens
 
@@ -146,7 +140,7 @@ class Agreement:
         """The description that the terms name is here now; refuses any other."""
         wanted = "" if self._terms is None else self._terms.catalogue.description
         if name.hex() != wanted or hashlib.sha256(content).hexdigest() != wanted:
-            raise RefusedError("forged", "a description must be the one the terms name, but is not.")
+            raise forged("a description must be the one the terms name, but is not.")
         described = FederationDescription.decode(content)
         if self._terms is not None:
             described.check_for(self._terms.algorithm())
@@ -185,26 +179,23 @@ class LogEnd:
         if kind == b"terms":
             read = FederationTerms.decode(content)
             if (read.federation, read.coordinator) != (terms.federation, terms.coordinator):
-                raise RefusedError("forged", "terms in the log must be of this federation, but are not.")
+                raise forged("terms in the log must be of this federation, but are not.")
             if self.terms == terms.hash != read.hash:  # others are of the past, before the agreed ones
-                raise RefusedError("forged", "terms in the log must be agreed here, but are not.")
+                raise forged("terms in the log must be agreed here, but are not.")
             return replace(self, terms=read.hash)
         if not self.terms:
-            raise RefusedError("malformed", "a log must begin with the terms, but begins with something else.")
+            raise malformed("a log must begin with the terms, but begins with something else.")
         if kind == b"manifest":
             return self._after_manifest(Manifest.decode(content), terms)
         if is_model(kind, content) and self.serial >= 0:
             return self
-        raise RefusedError("malformed", "an entry of the log must be terms, a manifest or a model, but is not.")
+        raise malformed("an entry of the log must be terms, a manifest or a model, but is not.")
 
     def _after_manifest(self, manifest: Manifest, terms: FederationTerms) -> LogEnd:
         if (manifest.serial, manifest.previous) != (self.serial + 1, self.manifest.hex()):
-            raise RefusedError(
-                "forged",
-                f"manifest {self.serial + 1} must be logged next, after the one before, but is not.",
-            )
+            raise forged(f"manifest {self.serial + 1} must be logged next, after the one before, but is not.")
         if manifest.terms != self.terms.hex() or manifest.federation != terms.federation:
-            raise RefusedError("forged", "a manifest must be made under the agreed terms, but is not.")
+            raise forged("a manifest must be made under the agreed terms, but is not.")
         return replace(self, serial=manifest.serial, manifest=manifest.hash)
 
 
@@ -233,7 +224,7 @@ class LogWitness:
             )
         known = [leaf_hash(entry) for entry in entries[: len(self.tree) - start]]
         if known != self._stored(start, len(known)):
-            raise RefusedError("forged", "entries of the log must never change, but others were known here.")
+            raise forged("entries of the log must never change, but others were known here.")
         fresh = entries[len(known) :]
         end = self._end
         for entry in fresh:

@@ -15,7 +15,7 @@ from murmura.wire import wire
 from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.log import LogHead, head_content, terms_entry, unpack_entries
 from murmura.wire.manifest import ReleasedSum, sum_content
-from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.refusals import RefusedError, UnreachableError, malformed
 from murmura.wire.terms import AggregatorAddress, FederationTerms
 from murmura.wire.transport import Transport, ask
 from murmura.wire.wire import NO_SIGNATURE, SIGNATURE_BYTES
@@ -158,7 +158,7 @@ async def fetch_identity(send: Transport, url: str) -> ServerIdentity:
     reply = (await ask(send, "GET", f"{url}/key")).json()
     key, sealing, admitter = (_bytes(reply.get(name, "")) for name in ("key", "sealing_key", "admitter"))
     if len(key) != 32 or len(sealing) not in (0, 32) or len(admitter) not in (0, 32):
-        raise RefusedError("malformed", f"{url}/key must show public keys of 32 bytes, but does not.")
+        raise malformed(f"{url}/key must show public keys of 32 bytes, but does not.")
     return ServerIdentity(key, sealing, admitter)
 
 
@@ -194,7 +194,7 @@ async def check_against(send: Transport, url: str, log: PublicLog, federation: s
 
 def _number(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise RefusedError("malformed", "an aggregator must answer with a number, but has not.")
+        raise malformed("an aggregator must answer with a number, but has not.")
     return value
 
 

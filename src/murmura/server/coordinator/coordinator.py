@@ -18,7 +18,7 @@ from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement
 from murmura.wire.admission import Admission, check_join
 from murmura.wire.keys import ServerKey
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, malformed
 from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
@@ -54,9 +54,7 @@ class Coordinator:
             raise RefusedError("duplicate", "this invitation has been used by another device; ask for another.")
         slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
-            raise RefusedError(
-                "malformed", f"a slot must be a number below {places}, but it is {str(slot)[:20]!r}."
-            )
+            raise malformed(f"a slot must be a number below {places}, but it is {str(slot)[:20]!r}.")
         taken = self._store.row("SELECT 1 FROM devices WHERE slot = ?", (slot,)) is not None
         if taken if known is None else known[0] != slot:
             raise RefusedError("duplicate", f"slot {slot} is taken, or this device has another.")
@@ -312,7 +310,7 @@ def round_status(runner: RoundRunner) -> dict[str, Any]:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise RefusedError("malformed", "the path must name a number, but does not.")
+        raise malformed("the path must name a number, but does not.")
     return int(text)
 
 
@@ -320,12 +318,12 @@ def _hexadecimal(text: object) -> bytes:
     try:
         return bytes.fromhex(str(text)[:1024])
     except ValueError:
-        raise RefusedError("malformed", "an admission must be hexadecimal, but is not.") from None
+        raise malformed("an admission must be hexadecimal, but is not.") from None
 
 
 def _checked_token(own: object) -> str:
     if not isinstance(own, str) or re.fullmatch("[0-9a-f]{64}", own) is None:
-        raise RefusedError("malformed", "a token must be 64 hexadecimal digits, but it is something else.")
+        raise malformed("a token must be 64 hexadecimal digits, but it is something else.")
     return own
 
 

@@ -20,7 +20,7 @@ from murmura.server.admissions import AcceptedReports
 from murmura.server.coordinator.store import Presence
 from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.manifest import Manifest
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, malformed
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import REPORT_HEADER, IndividualReport
 
@@ -68,7 +68,7 @@ class IndividualReports:
             raise
         except FederationError as error:
             self.unreadable[slot] = str(error)
-            raise RefusedError("malformed", str(error)) from None
+            raise malformed(str(error)) from None
         self.unreadable.pop(slot, None)
         self.accepted.accept(upload.report, upload.update, slot, self.left_out.get(slot), upload.mark)
 

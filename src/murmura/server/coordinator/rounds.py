@@ -23,7 +23,7 @@ from murmura.wire import wire
 from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.log import LogHead
 from murmura.wire.manifest import Download, Manifest, RoundPrivacy, SignedManifest
-from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.refusals import RefusedError, UnreachableError, malformed
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import Transport
 from murmura.wire.wire import PROTOCOL, REPORT_HEADER
@@ -365,7 +365,7 @@ class RoundRunner:
         """An update that the server can read; answers with a receipt, the same one when it comes again."""
         live, before = self.published, self._counted
         if live is not None and live.individual_reports is None:
-            raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
+            raise malformed("this round adds up shares; the coordinator takes no update.")
         upload = wire.IndividualReport.decode(message)
         if before is not None and upload.manifest == before.manifest:
             if not before.repeats(upload.report, upload.update, upload.mark):

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import httptools
 
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import malformed
 from murmura.wire.transport import HttpReply
 
 FORWARDED, HOST = "x-forwarded-for", "host"
@@ -30,7 +30,7 @@ def check_host(headers: Mapping[str, str], modern: bool) -> None:
     named = headers.get(HOST)
     if modern if named is None else "," in named:
         found = "none" if named is None else "more"
-        raise RefusedError("malformed", f"a request must have one Host header, but has {found}; send one.")
+        raise malformed(f"a request must have one Host header, but has {found}; send one.")
 
 
 def path_of(url: bytes) -> str:

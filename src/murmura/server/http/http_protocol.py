@@ -24,7 +24,7 @@ from murmura.server.http.limits import BodyReader, origin
 from murmura.server.http.long_replies import EventStream, UnreadReplies
 from murmura.server.http.machine_app import AdmittedRequest, App
 from murmura.server.http.origins import Proxies
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, malformed
 from murmura.wire.transport import HttpReply
 
 CHUNK = 16 << 10  # bytes that are read at once, apart from bodies that are received where they stay
@@ -213,7 +213,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             except httptools.HttpParserCallbackError:
                 self._break()
             except httptools.HttpParserError:
-                self._refuse(RefusedError("malformed", "a request must be HTTP/1.1, but is not."))
+                self._refuse(malformed("a request must be HTTP/1.1, but is not."))
             if self._received - (1 + CHUNKED) * self._body > HEADER_BYTES + CHUNK:
                 self._transport.abort()
                 return
