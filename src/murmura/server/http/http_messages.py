@@ -1,4 +1,4 @@
-"""Replies as they travel: the head of an HTTP/1.1 message, and the pieces of a body without a known length."""
+"""HTTP/1.1 as it is spoken: what the head of a request says, the head of a reply, the pieces of a body."""
 
 from __future__ import annotations
 
@@ -7,8 +7,42 @@ from collections.abc import Mapping
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
+from urllib.parse import unquote
 
+import httptools
+
+from murmura.wire.refusals import malformed
 from murmura.wire.transport import HttpReply
+
+FORWARDED, HOST = "x-forwarded-for", "host"
+
+
+def add_header(headers: dict[str, str], name: bytes, value: bytes, by_proxy: bool) -> None:
+    """One line: the last of a name counts; hosts, and what proxies say, are put one behind the other."""
+    key, said = name.decode("latin-1").lower(), value.decode("latin-1")
+    if key in headers and (key == HOST or (key == FORWARDED and by_proxy)):
+        said = f"{headers[key]}, {said}"
+    headers[key] = said
+
+
+def check_host(headers: Mapping[str, str], modern: bool) -> None:
+    """Refuse two hosts, and none in HTTP/1.1: others on the way may have read another one (RFC 9112, 3.2)."""
+    named = headers.get(HOST)
+    if modern if named is None else "," in named:
+        found = "none" if named is None else "more"
+        raise malformed(f"a request must have one Host header, but has {found}; send one.")
+
+
+def path_of(url: bytes) -> str:
+    """The path of an address; what is no address has none that leads anywhere."""
+    if not url.startswith(b"/"):
+        try:
+            url = httptools.parse_url(url).path or b""
+        except httptools.HttpParserInvalidURLError:
+            return ""
+    path = url.partition(b"?")[0].decode("latin-1")
+    return unquote(path) if "%" in path else path
+
 
 NOT_MODIFIED = 304
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

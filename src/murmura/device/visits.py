@@ -1,35 +1,29 @@
-"""Behind `murmura join`: first contact, visits, and what the owner is told."""
+"""Visit after visit: how a device stays in a federation, and what its owner gets from it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from murmura.core.errors import SettingError
-from murmura.core.interactions import Interactions
-from murmura.core.rng import Words, client_secrets
-from murmura.data.reading import Reading
-from murmura.data.sources.registry import liked_rows, load, one_person
+from murmura.core.errors import MurmuraError, SettingError
 from murmura.device.device import Device, VisitOutcome
 from murmura.device.download_cache import DownloadCache
+from murmura.device.enrolment import JoinRequest, about, join
 from murmura.device.folder import DeviceFolder
-from murmura.device.joining import JoinRequest, ManifestEvents, about, join, stay
 from murmura.device.recommending import explain, recommend
 from murmura.device.storage import Identity
-from murmura.device.trust import newest_model
-from murmura.wire.addresses import host_of, is_loopback
-from murmura.wire.admission import Invitation
+from murmura.device.trust import GoneBackError, TermsChangedError, newest_model
 from murmura.wire.http_transport import HttpTransport
 from murmura.wire.refusals import RefusedError, UnreachableError
 
+POLL = 2.0  # seconds between looks while nothing is announced, on average
+LATER = 600.0  # and while the servers show an older log than before, whatever they announce
 FIRST = 10  # items of a list that count
 SENTENCES = {
     "joined": "joined with {items} items, kept in {folder}",
@@ -43,34 +37,76 @@ SENTENCES = {
 Printer = Callable[[dict[str, object]], None]
 
 
-def own_rows(
-    data: str, user: str, together: bool, data_dir: Path | None, reading: dict[str, Any]
-) -> Interactions:
-    """What the file says of its owner, or of everyone who shares the device."""
-    if not data:
-        raise SettingError("--data must name a file with what you like the first time a device joins.")
-    if together:
-        return liked_rows(load(data, data_dir, **reading)).compact()
-    return one_person(data, user, data_dir, Reading(**reading))
+class ManifestEvents:
+    """Announcements of the coordinator; polling alone loses nothing but a little time."""
+
+    def __init__(self, announcer: HttpTransport | None, url: str) -> None:
+        self._event = asyncio.Event()
+        self._task = None if announcer is None else asyncio.create_task(self._listen(announcer, url))
+
+    async def _listen(self, announcer: HttpTransport, url: str) -> None:
+        while True:
+            with contextlib.suppress(UnreachableError):
+                async for line in announcer.lines(f"{url}/events"):
+                    if line.startswith("data:"):
+                        self._event.set()
+            await asyncio.sleep(POLL)
+
+    async def wait(self) -> None:
+        """Until something is announced, or for about as long as a poll takes."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), POLL * _jitter())
+        self._event.clear()
+
+    async def rest(self) -> None:
+        """For much longer: what is announced meanwhile is of no use."""
+        await asyncio.sleep(LATER * _jitter())
+        self._event.clear()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
 
 
-def check_first_contact(invited: Invitation, allowed: bool) -> None:
-    """Refuse to believe whoever answers beyond this machine, unless its owner asks for that."""
-    if invited.terms or allowed or is_loopback(host_of(invited.url)):
-        return
-    raise SettingError(
-        f"{invited.url} must come with a fingerprint, or anybody on the way could answer for it; join with an "
-        "invitation (murmura://…), give --fingerprint, or say --first-contact."
-    )
+def _jitter() -> float:
+    return random.uniform(0.5, 1.5)  # spreads load, protects nothing
 
 
-def device_secret(simulate: tuple[int, int] | None) -> Words:
-    """Fresh randomness; that of a simulation's client where (seed, client) says so."""
-    if simulate is not None:
-        seed, client = simulate
-        drawn: Words = client_secrets(seed, client + 1)[client]
-        return drawn
-    return np.frombuffer(os.urandom(8), np.uint32)
+async def stay(
+    device: Device,
+    events: ManifestEvents,
+    tell: Callable[[VisitOutcome], None],
+    after: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Visit again and again until the federation is finished; a coordinator that is away is waited for.
+
+    So are servers that have gone back. `after` is called whenever the device may have a newer model.
+    """
+    passing: type[MurmuraError] | None = None  # what is in the way and may pass: said once
+    while True:
+        try:
+            outcome = await device.visit()
+            passing = None
+        except (UnreachableError, GoneBackError) as error:
+            outcome = VisitOutcome("idle" if type(error) is passing else "refused", why=str(error))
+            passing = type(error)
+        except RefusedError as error:
+            outcome = VisitOutcome("refused", why=str(error))
+            if isinstance(error, TermsChangedError) and isinstance(device.storage, DeviceFolder):
+                device.storage.offer(error.offered)
+            if error.code in ("unauthorised", "version", "forged"):
+                raise
+        if outcome.kind != "idle":
+            tell(outcome)
+        if after is not None and outcome.kind in ("sent", "not-called", "finished"):
+            with contextlib.suppress(UnreachableError, RefusedError):
+                await after()
+        if outcome.kind == "finished":
+            return
+        await (events.rest() if passing is GoneBackError else events.wait())
 
 
 async def take_part(

@@ -1,4 +1,4 @@
-"""Why the owner of a device would not want to take part in a round that is otherwise in order."""
+"""Device policy: why the owner of a device would not take part in a round that is otherwise in order."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
-from murmura.wire.refusals import RefusedError, json_object
+from murmura.wire.refusals import json_object, malformed
 from murmura.wire.wire import check_version
 
 DEEPEST = 8  # objects and lists in each other: no method has settings of more, and who reads on would never end
@@ -32,16 +32,16 @@ def read_canonical(made: TypeAdapter[T], kind: type[T], content: bytes, what: st
     values = json_object(content, f"{what} must be a JSON object, but is something else.")
     check_version(values.get("protocol"))
     if _depth(values) > DEEPEST:
-        raise RefusedError("malformed", f"{what} must be nested {DEEPEST} deep at most, but is deeper.")
+        raise malformed(f"{what} must be nested {DEEPEST} deep at most, but is deeper.")
     if set(values) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
-        raise RefusedError("malformed", f"{what} must have exactly the fields of docs/wire.md, but has others.")
+        raise malformed(f"{what} must have exactly the fields of docs/wire.md, but has others.")
     try:
         read = made.validate_python(values)
         spelled = read.encode()  # numbers that JSON has no spelling for are of no type
     except ValueError:
-        raise RefusedError("malformed", f"a field of {what} has the wrong type.") from None
+        raise malformed(f"a field of {what} has the wrong type.") from None
     if spelled != content:
-        raise RefusedError("malformed", f"{what} must be in canonical form, but is not.")
+        raise malformed(f"{what} must be in canonical form, but is not.")
     return read
 
 

@@ -1,12 +1,9 @@
-"""Joining a federation and staying in it: first contact, the loop of visits, leaving."""
+"""A device's place in a federation: joining with what its owner likes, and leaving."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import random
+import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,25 +13,57 @@ from numpy.typing import NDArray
 from murmura.channel.consent_draws import needed_times
 from murmura.core.arrays import Longs
 from murmura.core.consent import DisclosureMode, Permission
-from murmura.core.errors import DataError, MurmuraError
+from murmura.core.errors import DataError
 from murmura.core.rng import Words
 from murmura.core.settings import changed
-from murmura.device.device import Device, VisitOutcome
 from murmura.device.download_cache import DownloadCache
 from murmura.device.folder import DeviceFolder, LikedItem
-from murmura.device.places import Place, register
 from murmura.device.storage import Identity
-from murmura.device.trust import GoneBackError, TermsChangedError, agreed_terms
-from murmura.wire.admission import OwnAdmission
+from murmura.device.trust import agreed_terms
+from murmura.wire.admission import OwnAdmission, join_proof
 from murmura.wire.description import FederationDescription
-from murmura.wire.http_transport import HttpTransport
-from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.refusals import RefusedError, UnreachableError, forged, malformed
+from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import Transport, ask, bearer
 from murmura.wire.wire import check_version
 
+MOST_PLACES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Place:
+    """What stands for a device at the coordinator."""
+
+    token: str
+    slot: int
+
+
+async def register(
+    send: Transport,
+    url: str,
+    terms: FederationTerms,
+    admission: OwnAdmission | None,
+    token: str,
+    slot: int | None = None,
+) -> Place:
+    """Take a place under this token, in the slot that is wanted; asked again, it is the same place."""
+    wanted: dict[str, object] = {"token": token} if slot is None else {"token": token, "slot": slot}
+    if terms.admission == "invited":
+        if admission is None:
+            raise RefusedError(
+                "unauthorised", "this federation is for invited devices; join with an invitation (murmura://…)."
+            )
+        proof = join_proof(admission, terms.federation, token)
+        wanted |= {"admission": admission.shown.encode().hex(), "proof": proof.hex()}
+    reply = (await ask(send, "POST", f"{url}/devices", json.dumps(wanted).encode())).json()
+    given = reply.get("slot")
+    # under another token than its own it would be told apart, or from nobody; and its number is counted up to
+    if reply.get("token") != token or type(given) is not int or not 0 <= given < MOST_PLACES:
+        raise malformed("a place must have this device's token and a number, but has not.")
+    return Place(token, given)
+
+
 OVER = ("finished", "stopped")  # someone who comes now needs no place: nothing will be asked of her
-POLL = 2.0  # seconds between looks while nothing is announced, on average
-LATER = 600.0  # and while the servers show an older log than before, whatever they announce
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +104,9 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
     terms = await agreed_terms(send, request.url, request.fingerprint)
     seconds = float(terms.windows.seconds)
     if 0 < seconds < request.shortest_window:
-        raise RefusedError(
-            "forged",
+        raise forged(
             f"a release window must last at least {request.shortest_window:g} seconds, but lasts {seconds:g}: "
-            "sums of two of them would show who came between; do not join, or say --shortest-window.",
+            "sums of two of them would show who came between; do not join, or say --shortest-window."
         )
     described = await DownloadCache(request.url, send, terms).description()
     likes, foreign = known_likes(described, request)
@@ -132,78 +160,6 @@ def known_likes(described: FederationDescription, request: JoinRequest) -> tuple
             LikedItem(request.labels[n].item(), code, float(request.values[n]), kept_back, person, when)
         )
     return likes, int((~used).sum())
-
-
-class ManifestEvents:
-    """Announcements of the coordinator; polling alone loses nothing but a little time."""
-
-    def __init__(self, announcer: HttpTransport | None, url: str) -> None:
-        self._event = asyncio.Event()
-        self._task = None if announcer is None else asyncio.create_task(self._listen(announcer, url))
-
-    async def _listen(self, announcer: HttpTransport, url: str) -> None:
-        while True:
-            with contextlib.suppress(UnreachableError):
-                async for line in announcer.lines(f"{url}/events"):
-                    if line.startswith("data:"):
-                        self._event.set()
-            await asyncio.sleep(POLL)
-
-    async def wait(self) -> None:
-        """Until something is announced, or for about as long as a poll takes."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), POLL * _jitter())
-        self._event.clear()
-
-    async def rest(self) -> None:
-        """For much longer: what is announced meanwhile is of no use."""
-        await asyncio.sleep(LATER * _jitter())
-        self._event.clear()
-
-    async def close(self) -> None:
-        """Stop listening."""
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
-
-
-def _jitter() -> float:
-    return random.uniform(0.5, 1.5)  # spreads load, protects nothing
-
-
-async def stay(
-    device: Device,
-    events: ManifestEvents,
-    tell: Callable[[VisitOutcome], None],
-    after: Callable[[], Awaitable[None]] | None = None,
-) -> None:
-    """Visit again and again until the federation is finished; a coordinator that is away is waited for.
-
-    So are servers that have gone back. `after` is called whenever the device may have a newer model.
-    """
-    passing: type[MurmuraError] | None = None  # what is in the way and may pass: said once
-    while True:
-        try:
-            outcome = await device.visit()
-            passing = None
-        except (UnreachableError, GoneBackError) as error:
-            outcome = VisitOutcome("idle" if type(error) is passing else "refused", why=str(error))
-            passing = type(error)
-        except RefusedError as error:
-            outcome = VisitOutcome("refused", why=str(error))
-            if isinstance(error, TermsChangedError) and isinstance(device.storage, DeviceFolder):
-                device.storage.offer(error.offered)
-            if error.code in ("unauthorised", "version", "forged"):
-                raise
-        if outcome.kind != "idle":
-            tell(outcome)
-        if after is not None and outcome.kind in ("sent", "not-called", "finished"):
-            with contextlib.suppress(UnreachableError, RefusedError):
-                await after()
-        if outcome.kind == "finished":
-            return
-        await (events.rest() if passing is GoneBackError else events.wait())
 
 
 async def leave(folder: DeviceFolder, send: Transport) -> str | None:
