@@ -18,7 +18,7 @@ from murmura.channel.journal import JournalEntry
 from murmura.channel.ring import Ring
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import FederationError, RunError, SettingError
-from murmura.device.places import register
+from murmura.device.enrolment import register
 from murmura.device.storage import DeviceMemory
 from murmura.device.trust import fetch_terms
 from murmura.wire.admission import OwnAdmission

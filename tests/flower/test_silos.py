@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.core.archive import read_archive
 from murmura.core.errors import DataError, FederationError, RunError, SettingError
+from murmura.core.files import read_archive
 from murmura.core.interactions import Interactions
 from murmura.runtimes.from_dataset import describe_federation
 from murmura.server.organisations.people import SiloPeople, own_people

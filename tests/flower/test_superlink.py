@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from murmura.core.archive import read_archive
 from murmura.core.errors import RunError
+from murmura.core.files import read_archive
 from murmura.core.locks import locked
 from murmura.server.organisations.server import model_digest
 from tests.flower.federations import CHANNEL, SEED, cut

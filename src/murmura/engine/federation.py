@@ -22,10 +22,8 @@ from murmura.core.contract import (
 from murmura.core.errors import DivergenceError, FederationError
 from murmura.core.kernel import CompiledChannel, Kernel
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, released_counts_bytes
-from murmura.core.observed_sum import ObservedSum, SumObserver
-from murmura.core.population import States
+from murmura.core.population import ObservedSum, States, SumObserver, Tally
 from murmura.core.rng import Rng
-from murmura.core.tally import Tally
 from murmura.core.update import Arrays, UpdateObserver
 from murmura.engine.model_downloads import ModelDownloads
 from murmura.engine.plan import Plan

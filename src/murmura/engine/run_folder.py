@@ -45,7 +45,7 @@ from murmura.core.errors import RunError
 from murmura.core.locks import is_empty
 from murmura.core.version import __version__
 from murmura.engine.part_files import PartFiles, printable
-from murmura.evaluation.metric_names import is_cost
+from murmura.evaluation.registry import is_cost
 
 PARTS = ("numpy", "scipy", "numba", "polars", "pydantic")
 MODEL, LISTS, ITEM_ROWS = "model.npz", "recommendations.tsv", "item_rows.csv"

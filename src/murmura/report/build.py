@@ -27,7 +27,7 @@ SECTIONS: Registry[SectionOf] = Registry(
         "sweep": "murmura.studies.sweep.section:section",
         "freshness": "murmura.lab.analyses.freshness_section:section",
         "groups": "murmura.lab.groups.section:section",
-        "learning": "murmura.lab.analyses.learning_section:section",
+        "learning": "murmura.lab.classification.learning_section:section",
         "metrics": "murmura.report.sections.metrics:section",
         "traffic": "murmura.report.sections.traffic:section",
         "training": "murmura.report.sections.training:section",

@@ -14,8 +14,17 @@ from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, Validati
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
-from murmura.core.setting_meanings import meanings
-from murmura.core.settings import UNKNOWN, Count, as_dict, changed, field_names, problem, settings, unknown
+from murmura.core.settings import (
+    UNKNOWN,
+    Count,
+    as_dict,
+    changed,
+    field_names,
+    meanings,
+    problem,
+    settings,
+    unknown,
+)
 from murmura.data.reading import READING_KEYS, Reading, given_only
 from murmura.data.sources.registry import data_folder, read_data
 from murmura.data.tables.interactions_file import looks_like_a_file

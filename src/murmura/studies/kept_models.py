@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from murmura.core.errors import RunError
-from murmura.core.method import EVERYTHING
-from murmura.core.model import Model
+from murmura.core.errors import RunError, did_you_mean
+from murmura.core.model import EVERYTHING, Model
 from murmura.core.progress import SILENT, Progress
-from murmura.core.spelling import did_you_mean
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run_folder import MODEL, Run
-from murmura.evaluation.metric_names import badness, is_cost
+from murmura.evaluation.registry import badness, is_cost
 from murmura.studies.compare.folder import run_name
 from murmura.studies.configuration import data_of
 from murmura.studies.entry_runs import EntryRun, comparison_runs

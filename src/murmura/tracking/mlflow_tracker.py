@@ -22,7 +22,7 @@ from mlflow.tracking import MlflowClient
 
 from murmura.core.errors import RunError
 from murmura.core.version import __version__
-from murmura.engine.curve_file import FILE as CURVE
+from murmura.engine.experiment import CURVE
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.runs.folders import Folder, open_folder

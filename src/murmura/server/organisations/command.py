@@ -105,7 +105,7 @@ def make_app(out: Annotated[Path, typer.Argument(metavar="OUT", help="The new fo
 @silos_app.command("show")
 def show_model(folder: Folder, as_json: options.Json = False) -> None:
     """What the server's folder holds: rounds, the digest of the model, and what the SuperLink could read."""
-    from murmura.core.archive import read_archive
+    from murmura.core.files import read_archive
     from murmura.server.organisations.server import MODEL
 
     if not (folder / MODEL).exists():

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.channel.consent_draws import ConsentChoices
-from murmura.core.archive import group, prefixed, read_archive, write_archive
 from murmura.core.arrays import Ints
 from murmura.core.errors import DataError, RunError
+from murmura.core.files import group, prefixed, read_archive, write_archive
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets

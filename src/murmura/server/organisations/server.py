@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from murmura.channel.ledger import LedgerLine
-from murmura.core.archive import prefixed, write_archive
 from murmura.core.arrays import Ints
 from murmura.core.codec import decode
 from murmura.core.contract import Phase
 from murmura.core.errors import FederationError
+from murmura.core.files import prefixed, write_archive
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.update import Arrays

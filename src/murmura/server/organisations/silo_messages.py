@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.archive import answers_of, flat_answers, group, prefixed
 from murmura.core.errors import FederationError
+from murmura.core.files import answers_of, flat_answers, group, prefixed
 from murmura.engine.itinerary import Position
 from murmura.runtimes.ranges import Request
 from murmura.wire.wire import pack_arrays, unpack_arrays

@@ -18,13 +18,13 @@ from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import FederationError, RunError, SettingError
-from murmura.core.feature_codec import encode_features
+from murmura.core.features import encode_features
 from murmura.core.files import whole_file
 from murmura.core.population import Population
 from murmura.core.settings import as_dict, private_settings
 from murmura.runtimes.ranges import EMPTY, RangePlan
-from murmura.wire.canonical import canonical
 from murmura.wire.description import FederationDescription
+from murmura.wire.signed_records import canonical
 
 FILE, FEATURES = "federation.json", "features.bin"
 SUPERLINK_READS = "the SuperLink can read each organisation's sum, and an organisation its people's updates"

@@ -12,9 +12,8 @@ import yaml
 from murmura.core.errors import RunError
 from murmura.core.locks import locked
 from murmura.core.settings import as_dict
-from murmura.data.interchange.formats import format_named
-from murmura.data.interchange.list_files import read_lists, write_lists
-from murmura.data.interchange.split_files import write_split
+from murmura.data.list_files import format_named, read_lists, write_lists
+from murmura.data.splits.split_files import write_split
 from murmura.engine.experiment import record_lists, record_scores, score_lists
 from murmura.engine.run_folder import LISTS, Run, environment
 from murmura.evaluation.measure import check_cutoffs

@@ -21,10 +21,9 @@ import numpy as np
 from murmura.core.arrays import Ints
 from murmura.core.errors import MissingExtraError
 from murmura.core.interactions import Interactions
-from murmura.core.method import Method
-from murmura.core.ranked_lists import RankedLists
-from murmura.data.interchange.split_files import GivenSplit
+from murmura.core.model import Method, RankedLists
 from murmura.data.sources.registry import data_folder, find_source
+from murmura.data.splits.split_files import GivenSplit
 from murmura.engine.experiment import list_rows
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run_folder import Run, environment
