@@ -16,8 +16,7 @@ from murmura.core.errors import RunError
 from murmura.core.files import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.core.population import Tally
 from murmura.core.row_versions import RowVersions
-from murmura.engine.federation import Federation
-from murmura.engine.model_downloads import ModelDownloads
+from murmura.engine.federation import Federation, ModelDownloads
 
 NAME = "checkpoint.npz"
 

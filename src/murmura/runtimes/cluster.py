@@ -26,8 +26,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
 from murmura.core.population import Population, Tally
 from murmura.data.populations import Rows, write_population
-from murmura.engine.federation import Federation
-from murmura.engine.model_downloads import ModelDownloads
+from murmura.engine.federation import Federation, ModelDownloads
 from murmura.engine.plan import federation_info
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import RangePlan

@@ -32,10 +32,9 @@ from murmura.core.population import Population
 from murmura.core.row_versions import RowVersions
 from murmura.core.schedule import Schedule
 from murmura.core.update import Arrays, RunningSum, Update
-from murmura.engine.federation import Federation, Runtime, server_step
+from murmura.engine.federation import Federation, ModelDownloads, Runtime, server_step
 from murmura.engine.itinerary import Position
-from murmura.engine.model_downloads import ModelDownloads
-from murmura.engine.round_plan import RoundPlan
+from murmura.engine.plan import RoundPlan
 from murmura.runtimes.inprocess import InProcess
 
 FINISHED = ""  # the phase of a request that asks for nothing: here is the model

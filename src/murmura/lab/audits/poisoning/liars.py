@@ -13,7 +13,7 @@ from murmura.core.contract import Phase, RoundContext, Total
 from murmura.core.errors import SettingError
 from murmura.core.rng import Rng
 from murmura.core.update import Update
-from murmura.engine.round_plan import RoundPlan
+from murmura.engine.plan import RoundPlan
 
 
 @dataclass(frozen=True, eq=False)
