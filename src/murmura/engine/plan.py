@@ -97,10 +97,10 @@ class RoundPlan:
         """What noise bounds after so many rounds, for the ledger; {}: nothing does."""
         if not self.noise:
             return {}
-        told = self.noise.statement()
+        stated = self.noise.statement()
         answered = self.itinerary.answers(self.server_secret, rounds)
         people = {} if self.channel.as_if is None else {"as if people": self.channel.as_if}
-        return {**told, "epsilon": self.noise.spent(answered), "of": self.noise.epsilon, **people}
+        return {**stated, "epsilon": self.noise.spent(answered), "of": self.noise.epsilon, **people}
 
     @property
     def _as_if(self) -> float:
@@ -130,7 +130,7 @@ class Plan(RoundPlan):
         refuse_unfit(self.algorithm, self.data)
         if not len(self.data):
             raise DataError("a federation must have at least one interaction to train on, but there is none.")
-        refuse_repeated(self.data)
+        refuse_duplicates(self.data)
         least = min((phase.part for phase in self.itinerary.training), default=1.0)
         self.channel.check_cohort(int(self.itinerary.cohort_size * least), int(self.info.clients * least))
         for phase, taking in zip(self.itinerary.opening, self._opening_clients()):
@@ -235,7 +235,7 @@ def _said_digest(attributes: Attributes) -> str:
     return hashlib.sha256(b"".join(name.encode() + b"\0" + c.tobytes() for name, c in columns)).hexdigest()
 
 
-def refuse_repeated(data: Interactions) -> None:
+def refuse_duplicates(data: Interactions) -> None:
     """Refuse a history that holds an item twice."""
     rows = data.by_user
     again = (np.diff(rows.index) == 0) & (np.diff(data.user[rows.order]) == 0)

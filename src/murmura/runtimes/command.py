@@ -56,12 +56,12 @@ def simulate(
         bar.begin(f"{model}: rounds of {held.clients:,} clients", rounds)
         bar.advance(training.rounds)
 
-        def told(line: LedgerLine) -> None:
+        def on_line(line: LedgerLine) -> None:
             bar.advance(1)
             moved = f"round {line.rounds}: {line.visits:,} visits, {line.bytes_up / 1e6:,.0f} MB up"
             tell(asdict(line), f"{moved}, disclosed {line.disclosed_mean:.4f} on average", as_json)
 
-        training.run(rounds, told)
+        training.run(rounds, on_line)
         bar.end()
     say(f"folder: {folder}   ({folder / CHECKPOINT} has the model)")
 

@@ -99,7 +99,7 @@ class PartialSum:
     refused: Mapping[int, str] = field(default_factory=dict)  # whose update was left out, and why
 
 
-def hear(f: Federation, request: Request) -> None:
+def receive(f: Federation, request: Request) -> None:
     """The range knows the model of a request, and what its clients are told."""
     state = ServerState(request.model)
     if request.versions is None:

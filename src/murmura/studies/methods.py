@@ -21,7 +21,7 @@ from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict
 from murmura.engine.federation import Runtime
-from murmura.engine.protocol_text import SPLIT, taken_apart, with_order
+from murmura.engine.protocol_text import SPLIT, parse_protocol, with_order
 
 AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
@@ -60,7 +60,7 @@ def defaults(protocol: str, data: str, model: str, pi: object = 1.0) -> dict[str
     none: they were chosen for the one it replaces. A twin takes those of its other.
     Where several are kept for a model, `fed-ease:pi=0.1` beside `fed-ease`, those of the nearest pi are meant.
     """
-    base, changes = taken_apart(protocol)
+    base, changes = parse_protocol(protocol)
     hidden = [with_order(base, "day")] if changes.get("order") == "day" else []
     for name in (*hidden, base) if SPLIT not in changes else ():
         by_data = _all_defaults().get(name) or {}

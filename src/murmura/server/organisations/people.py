@@ -17,7 +17,7 @@ from murmura.core.files import group, prefixed, read_archive, write_archive
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets
-from murmura.engine.plan import refuse_repeated
+from murmura.engine.plan import refuse_duplicates
 from murmura.server.organisations.silo_terms import SiloTerms
 
 FILE = "people.npz"
@@ -98,7 +98,7 @@ def own_people(rows: Interactions, terms: SiloTerms, first: int) -> SiloPeople:
         )
     codes = terms.description.items.index(rows.items.labels.tolist(), "item")
     data = Interactions(rows.users, terms.description.items, rows.user, codes[rows.item], rows.value, rows.time)
-    refuse_repeated(data)
+    refuse_duplicates(data)
     last = first + data.n_users
     if last > terms.info.clients:
         raise DataError(

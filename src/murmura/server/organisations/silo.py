@@ -24,7 +24,7 @@ from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpo
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.ranges import FINISHED, answer, called_here, hear
+from murmura.runtimes.ranges import FINISHED, answer, called_here, receive
 from murmura.server.organisations.people import SiloPeople
 from murmura.server.organisations.silo_messages import SiloReply, SiloRequest, name_of
 from murmura.server.organisations.silo_terms import SiloTerms
@@ -71,7 +71,7 @@ class Silo:
             f = self.federation()
             if last is None:
                 f.server = ServerState(request.model)
-            hear(f, request)
+            receive(f, request)
             f.rounds = request.at.done
             reply = replace(self._reply(f, request), request=name).encode()
             same = {key: one for key, one in kept.items() if last is not None and last.done == request.at.done}
