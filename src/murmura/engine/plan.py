@@ -133,7 +133,7 @@ class Plan(RoundPlan):
         refuse_duplicates(self.data)
         least = min((phase.part for phase in self.itinerary.training), default=1.0)
         self.channel.check_cohort(int(self.itinerary.cohort_size * least), int(self.info.clients * least))
-        for phase, taking in zip(self.itinerary.opening, self._opening_clients()):
+        for phase, taking in zip(self.itinerary.setup, self._setup_clients()):
             self.channel.check_cohort(taking, taking)
             if not taking:
                 raise SettingError(
@@ -148,11 +148,11 @@ class Plan(RoundPlan):
         for phase in self.algorithm.phases(self.info):
             phase.sends.check_room(32, self.info.clients)  # as without a channel, where words have 32 bits
 
-    def _opening_clients(self) -> Iterator[int]:
+    def _setup_clients(self) -> Iterator[int]:
         """How many clients take part in each exchange before training, if no update is refused."""
         counted: dict[str, Bools] = {}
         everyone = np.arange(self.info.clients, dtype=np.int32)
-        for done, phase in enumerate(self.itinerary.opening):
+        for done, phase in enumerate(self.itinerary.setup):
             there = np.zeros(self.info.clients, np.bool_)
             there[self.itinerary.cohort(self.itinerary.at(done), everyone, self.server_secret, everyone)] = True
             there &= self.people.answering(phase.asks)
@@ -199,7 +199,7 @@ class Plan(RoundPlan):
         """The papers' measures of what so many rounds cost."""
         return paper_costs(
             self.itinerary.epoch_rounds,
-            rounds - len(self.itinerary.opening),
+            rounds - len(self.itinerary.setup),
             self.itinerary.cohort_size,
             len(self.info.listed),
             self.itinerary.visit_examples,

@@ -20,14 +20,14 @@ from murmura.core.errors import FederationError, RunError
 from murmura.core.locks import locked
 from murmura.core.population import member_places
 from murmura.engine.checkpoint import NAME as CHECKPOINT
-from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpoint
+from murmura.engine.checkpoint import load_checkpoint, read_auxiliary, save_checkpoint
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import FINISHED, answer, called_here, receive
-from murmura.server.organisations.people import SiloPeople
 from murmura.server.organisations.silo_messages import SiloReply, SiloRequest, name_of
 from murmura.server.organisations.silo_terms import SiloTerms
+from murmura.server.organisations.silo_users import SiloUsers
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Silo:
     def __init__(self, folder: Path, workers: int = 1) -> None:
         self.folder, self.runtime = folder, InProcess(workers=workers)
         self.terms = SiloTerms.read(folder)
-        self.held = SiloPeople.read(folder, self.terms)
+        self.held = SiloUsers.read(folder, self.terms)
 
     def introduce(self) -> bytes:
         """What the server is told before the first round."""
@@ -63,7 +63,7 @@ class Silo:
     def answer(self, message: bytes) -> bytes:
         """The reply to a request; to one that was answered before, the same."""
         with locked(self.folder):
-            request, name, kept = SiloRequest.decode(message), name_of(message), read_beside(self.folder)
+            request, name, kept = SiloRequest.decode(message), name_of(message), read_auxiliary(self.folder)
             if name in kept:
                 return kept[name].tobytes()
             last = Position.decode(kept["at"].tobytes()) if "at" in kept else None
