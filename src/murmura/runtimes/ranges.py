@@ -35,7 +35,7 @@ from murmura.core.update import Arrays, RunningSum, Update
 from murmura.engine.federation import Federation, ModelDownloads, Runtime, server_step
 from murmura.engine.itinerary import Position
 from murmura.engine.plan import RoundPlan
-from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.inprocess import Exchange, InProcess
 
 FINISHED = ""  # the phase of a request that asks for nothing: here is the model
 EMPTY = Population(
@@ -118,22 +118,23 @@ def called_here(f: Federation, request: Request) -> Ints:
 
 def answer(f: Federation, runtime: InProcess, request: Request, clients: Ints) -> PartialSum:
     """What these clients of the range send: a sum through the channel, or a sum of a block, or each update."""
-    phase, round = f.plan.itinerary.phase(request.at), request.at.round
-    chain = f.plan.chains.get(phase.name)
+    phase = f.plan.itinerary.phase(request.at)
+    exchange = Exchange(f, phase, request.at.round, clients)
+    chain = exchange.chain
     if not len(clients):
         f.remember_counted(phase, ())
         return PartialSum(0, None if chain is None else np.zeros(chain.words, np.int64))
     if chain is not None:
         kept = RawSums(chain)
-        runtime.collect(f, phase, round, clients, kept)
+        runtime.collect(replace(exchange, through=kept))
         return PartialSum(len(clients), kept.sums)
     if f.kernel is not None and f.kernel.covers(phase, channel=False):
-        received = runtime.collect(f, phase, round, clients, None)
+        received = runtime.collect(exchange)
         assert isinstance(received, Total)
         return PartialSum(received.count, updates={int(clients[0]): received.update})
     sent: dict[int, Update] = {}
     f.record = lambda one: sent.update({one.client: one.update})
-    runtime.collect(f, phase, round, clients, None)
+    runtime.collect(exchange)
     refused = {client: why for client, why in f.refused.items() if client in clients}
     taken = {client: update for client, update in sent.items() if client not in refused}
     return PartialSum(len(taken), updates=taken, refused=refused)
