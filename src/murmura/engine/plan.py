@@ -49,7 +49,14 @@ class RoundPlan:
             """The clients that are here."""
 
     def after(self, model: Arrays) -> Self:
-        """The same training once this public model is known."""
+        """The same training once this public model is known: perhaps it tells how often items occur."""
+        counts, known = self.algorithm.public_counts(model), self.info.counts
+        if counts is None or (known is not None and np.array_equal(counts, known)):
+            return self
+        return self.with_counts(counts)
+
+    def with_counts(self, counts: Longs) -> Self:
+        """The same training with public counts of the items."""
         raise NotImplementedError
 
     def config(self) -> dict[str, Any]:
@@ -165,11 +172,8 @@ class Plan(RoundPlan):
         info = federation_info(self.algorithm, self.data, self.groups)
         return info if self.counts is None else replace(info, counts=self.counts)
 
-    def after(self, model: Arrays) -> Plan:
-        """The same training once this public model is known: perhaps it tells how often items occur."""
-        counts = self.algorithm.public_counts(model)
-        if counts is None or (self.counts is not None and np.array_equal(counts, self.counts)):
-            return self
+    def with_counts(self, counts: Longs) -> Plan:
+        """The same training with public counts of the items."""
         later = replace(self, counts=counts)
         vars(later).update(choices=self.choices, people=self.people, noise=self.noise)  # it changes none
         return later

@@ -57,11 +57,8 @@ class RangePlan(RoundPlan):
     people: Population = EMPTY
     identity: Mapping[str, Any] = field(default_factory=dict)  # what makes two trainings the same one
 
-    def after(self, model: Arrays) -> RangePlan:
-        """The same once this public model is known: perhaps it tells how often items occur."""
-        counts = self.algorithm.public_counts(model)
-        if counts is None or (self.info.counts is not None and np.array_equal(counts, self.info.counts)):
-            return self
+    def with_counts(self, counts: Longs) -> RangePlan:
+        """The same with public counts of the items."""
         return replace(self, info=replace(self.info, counts=counts))
 
     def config(self) -> dict[str, Any]:
