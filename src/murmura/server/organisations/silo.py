@@ -6,8 +6,7 @@ at work. A request that was answered before gets the same reply, and nothing is 
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +24,15 @@ from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import FINISHED, answer, called_here, receive
-from murmura.server.organisations.silo_messages import SiloReply, SiloRequest, name_of
+from murmura.server.organisations.silo_messages import (
+    SiloIntroduction,
+    SiloReply,
+    SiloRequest,
+    as_array,
+    name_of,
+)
 from murmura.server.organisations.silo_terms import SiloTerms
 from murmura.server.organisations.silo_users import SiloUsers
-
-
-@dataclass(frozen=True)
-class SiloIntroduction:
-    """Who a silo is: the server learns how many people it has, and which numbers are theirs."""
-
-    federation: str
-    first: int
-    clients: int
-
-    def encode(self) -> bytes:
-        """As it travels."""
-        return json.dumps(vars(self), sort_keys=True).encode()
-
-    @staticmethod
-    def decode(message: bytes) -> SiloIntroduction:
-        """From what travelled."""
-        return SiloIntroduction(**json.loads(message))
 
 
 class Silo:
@@ -75,7 +62,7 @@ class Silo:
             f.rounds = request.at.done
             reply = replace(self._reply(f, request), request=name).encode()
             same = {key: one for key, one in kept.items() if last is not None and last.done == request.at.done}
-            same |= {name: _bytes(reply), "at": _bytes(request.at.encode())}
+            same |= {name: as_array(reply), "at": as_array(request.at.encode())}
             save_checkpoint(self.folder, f, [], same)
             return reply
 
@@ -154,10 +141,6 @@ class Silo:
         updates = {client: encode(update, phase.sends) for client, update in sent.updates.items()}
         vector = b"" if chain is None or sent.sums is None else chain.ring.pack(chain.ring.wrap(sent.sums))
         return SiloReply(people=sent.count, vector=vector, updates=updates, refused=sent.refused)
-
-
-def _bytes(content: bytes) -> NDArray[Any]:
-    return np.frombuffer(content, np.uint8)
 
 
 def _number(text: str) -> int | str:
