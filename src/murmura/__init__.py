@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from murmura.studies.fit.run import evaluate as evaluate
     from murmura.studies.methods import fit as fit
     from murmura.studies.result_table import table as table
-    from murmura.studies.runs.trials import Trial as Trial
-    from murmura.studies.runs.trials import best as best
-    from murmura.studies.search.grid import grid as grid
+    from murmura.studies.search.folder import Trial as Trial
+    from murmura.studies.search.folder import best as best
     from murmura.studies.search.grid import search as search
+    from murmura.studies.search.space import grid as grid
 
 # The module of each name above. A test holds both lists to each other.
 _HOMES = {
@@ -84,8 +84,8 @@ _HOMES = {
     "protocol": "murmura.engine.protocol",
     "Evaluation": "murmura.evaluation",
     "plot": "murmura.report.result_plot",
-    "Trial": "murmura.studies.runs.trials",
-    "best": "murmura.studies.runs.trials",
+    "Trial": "murmura.studies.search.folder",
+    "best": "murmura.studies.search.folder",
     "simulate": "murmura.runtimes.simulation",
     "Comparison": "murmura.studies.compare.run",
     "EntryMeans": "murmura.studies.compare.run",
@@ -93,7 +93,7 @@ _HOMES = {
     "plan": "murmura.studies.compare.run",
     "fit": "murmura.studies.methods",
     "table": "murmura.studies.result_table",
-    "grid": "murmura.studies.search.grid",
+    "grid": "murmura.studies.search.space",
     "search": "murmura.studies.search.grid",
     "evaluate": "murmura.studies.fit.run",
 }

@@ -14,8 +14,8 @@ from murmura.core.errors import SettingError
 from murmura.lab.papers.experiments import experiment
 from murmura.studies.blend.run import MODEL, Blend, choose
 from murmura.studies.methods import defaults, method, model_and_pi, whole_settings
-from murmura.studies.runs.trials import Trial, TrialHistory, side
-from murmura.studies.search.grid import curve_of, name_of
+from murmura.studies.search.folder import Trial, TrialHistory, name_of, side
+from murmura.studies.search.grid import curve_of
 from murmura.studies.search.plan_file import read_plan
 from murmura.studies.search.tpe import Tpe
 

@@ -17,7 +17,7 @@ from murmura.lab.papers.experiments import read_experiment
 from murmura.lab.papers.reproduce import ExperimentPlace, fits, reproduce
 from murmura.studies.compare.run import usual_settings
 from murmura.studies.configuration import DataConfig
-from murmura.studies.runs.trials import Trial, best
+from murmura.studies.search.folder import Trial, best
 from tests.cli.processes import MURMURA, alive, children, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 

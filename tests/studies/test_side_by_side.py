@@ -18,7 +18,8 @@ from murmura.engine.protocol import prepare, protocol, whole_split
 from murmura.studies.compare import side_by_side
 from murmura.studies.compare.run import compare, plan
 from murmura.studies.methods import method_class, names
-from murmura.studies.search.grid import grid, search
+from murmura.studies.search.grid import search
+from murmura.studies.search.space import grid
 from murmura.studies.worker_pool import Workers, as_finished, processes
 from tests.studies import held_rows
 from tests.studies.worlds import rated_world, small_world

@@ -8,8 +8,8 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.run_folder import Run
-from murmura.studies.compare.folder import ComparisonFolder, run_name
-from murmura.studies.sweep.folder import Sweep, points
+from murmura.studies.compare.folder import ComparisonFolder, Sweep, run_name
+from murmura.studies.sweep.folder import points
 from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.studies.worlds import small_world
 

@@ -10,14 +10,57 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from murmura.cli.commands import COMMANDS, Command
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MurmuraError
+from murmura.core.plugins import Registry
 
 INTERRUPTED = 130
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong setting, 3 unusable data, 4 unusable folder or unreachable server, "
     "5 optional part missing, 6 refused by the federation, 7 a leak, 130 interrupted."
+)
+
+Command = Callable[..., object] | typer.Typer
+
+COMMANDS: Registry[Command] = Registry(
+    "command",
+    "murmura.commands",
+    {
+        "fit": "murmura.studies.fit.command:fit",
+        "evaluate": "murmura.studies.evaluate.command:evaluate",
+        "compare": "murmura.studies.compare.command:compare",
+        "search": "murmura.studies.search.command:search",
+        "blend": "murmura.studies.blend.command:blend",
+        "sweep": "murmura.studies.sweep.command:sweep",
+        "recommend": "murmura.studies.recommend.command:recommend",
+        "report": "murmura.cli.report:report",
+        "export": "murmura.studies.export.command:export",
+        "check-leaks": "murmura.studies.leaks.command:check_leaks",
+        "privacy": "murmura.studies.privacy_plan.command:privacy_app",
+        "simulate": "murmura.runtimes.command:simulate",
+        "data": "murmura.data.command:data_app",
+        "config": "murmura.cli.config:config_app",
+        "demo": "murmura.cli.demo:demo",
+        "doctor": "murmura.cli.doctor:doctor",
+        "serve": "murmura.server.commands.serve:serve",
+        "aggregate": "murmura.server.commands.aggregate:aggregate",
+        "invite": "murmura.server.commands.invite:invite_app",
+        "rounds": "murmura.server.commands.rounds:rounds_app",
+        "verify": "murmura.server.commands.verify:verify",
+        "silos": "murmura.runtimes.flower.command:silos_app",
+        "join": "murmura.device.commands.join:join",
+        "consent": "murmura.device.commands.consent:consent",
+        "ledger": "murmura.device.commands.ledger:ledger_app",
+        "log": "murmura.device.commands.log:log_app",
+        "leave": "murmura.device.commands.leave:leave",
+        "devices": "murmura.device.commands.devices:devices",
+        "reproduce": "murmura.lab.papers.command:reproduce_app",
+        "analyse": "murmura.lab.analyses.command:analyse_app",
+        "audit": "murmura.lab.audits.command:audit",
+        "groups": "murmura.lab.groups.command:groups_app",
+    },
+    "a function with the parameters of typer, or a typer.Typer",
+    lambda name, found: found if callable(found) or isinstance(found, typer.Typer) else None,
 )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -15,6 +16,8 @@ import typer
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
+    from murmura.runtimes.cluster import Cluster as OpenCluster
+    from murmura.studies.compare.run import Comparison
     from murmura.studies.worker_pool import Workers as WorkerTeam
 
 Data = Annotated[str, typer.Option("--data", help="A source's name (see `murmura data list`) or a file.")]
@@ -250,7 +253,7 @@ def changed_protocol(protocol: str, split: str = "", candidates: int | None = No
 def one_order(protocol: str, order: str) -> str:
     """The protocol with the order that --order says; as it is where nothing is said."""
     from murmura.engine.protocol_text import with_order
-    from murmura.studies.order_seen import parse_orders
+    from murmura.studies.compare.notes import parse_orders
 
     chosen = parse_orders(order)
     if len(chosen) > 1:
@@ -290,9 +293,48 @@ def new_folder(out: Path | None, *what: str) -> Path:
     return path
 
 
+@contextmanager
+def cluster_at(where: str, tls: Path | None, folder: Path) -> Iterator[OpenCluster | None]:
+    """The cluster that the flags name, as a runtime; None without one.
+
+    What its workers share is in `folder`, beside the results; what a killed driver left there goes first.
+    """
+    refuse_tls_alone(where, tls)
+    if not where:
+        yield None
+        return
+    from murmura.core.locks import locked
+    from murmura.runtimes.cluster import Cluster as OpenCluster
+    from murmura.runtimes.cluster import remove_left_behind
+    from murmura.runtimes.dask import DaskTasks, dask_client
+
+    with locked(folder):
+        remove_left_behind(folder)
+    with dask_client(where, tls) as client:
+        made = OpenCluster(DaskTasks(client), folder=folder, address=client.scheduler.address)
+        try:
+            yield made
+        finally:
+            made.let_go()
+
+
+def refuse_tls_alone(where: str, tls: Path | None) -> None:
+    """Certificates are for a cluster."""
+    if tls is not None and not where:
+        raise SettingError("--cluster-tls needs a cluster, but none is named; give --cluster too.")
+
+
+def refuse_classifiers(plan: Comparison, cluster: str) -> None:
+    """Samples are classified after every round, which only the process with the test part can do."""
+    if cluster and plan.prepared.protocol.classifies:
+        raise SettingError(
+            f"--cluster must be left out under protocol '{plan.prepared.protocol.name}': its models are scored "
+            "on the test part after every round, which only this process has; --workers are its threads."
+        )
+
+
 def team(workers: int, cluster: str = "", tls: Path | None = None) -> WorkerTeam:
     """Who does independent fits; that a worker was lost is said in a line."""
-    from murmura.cli.clusters import refuse_tls_alone
     from murmura.cli.console import say
     from murmura.studies.worker_pool import Workers
 

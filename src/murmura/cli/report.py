@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from murmura.cli.console import say
+from murmura.cli.console import say, table
 from murmura.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from murmura.report.table import ReportTable
     from murmura.tracking.mlflow_tracker import MlflowTracker
 
 
@@ -46,3 +47,21 @@ def tell_tracker(told: MlflowTracker | None, folder: Path) -> None:
         say(f"no report: {error}")
     told.tell(folder, page)
     say(f"told mlflow:{told.uri}")
+
+
+def show_table(found: ReportTable) -> None:
+    """A table of a report."""
+    rows = [[cell.text for cell in row] for row in found.rows]
+    table(found.title, [column.title for column in found.columns], rows)
+    for note in found.notes:
+        say(note)
+
+
+def write_report(folder: Path) -> None:
+    """Write the report of a folder, where the drawing part is installed."""
+    from murmura.report import build
+
+    try:
+        say(f"report: {build(folder)}")
+    except MissingExtraError as error:
+        say(f"no report: {error}")

@@ -1,14 +1,20 @@
-"""A model by its name on the command line, centralised or federated, and the settings it takes by default."""
+"""A model by its name on the command line, centralised or federated, and the settings it takes by default.
+
+Those are what the package keeps for a data set; for another one what a rule gives from its sizes alone. The
+numbers of the rule are what did best on the data sets whose trials are kept (docs/results/searches.csv); a test
+fits them again. docs/results/rule.csv has what it is worth on each data set when it was fitted without it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import yaml
 
 from murmura.algorithms import ALGORITHMS, algorithm
@@ -27,6 +33,11 @@ from murmura.engine.protocol_text import SPLIT, taken_apart, with_order
 AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
 TWINS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
+
+LONG = 60.0  # rows per user from which histories count as long; of the data sets here none has 41 to 67
+LADDER = (100.0, 300.0, 1000.0, 3000.0, 10000.0)  # what reg may be: what was tried
+MANY = 5000  # clients from which a rule for few of them is none
+LITTLE = ("ml-latest-small", "ml-latest-small-2016")  # two states of one data set
 
 
 def names() -> tuple[str, ...]:
@@ -91,6 +102,69 @@ def _nearest(kept: dict[str, dict[str, Any]], model: str, pi: object) -> dict[st
 def _all_defaults() -> dict[str, Any]:
     text = resources.files("murmura.studies").joinpath("defaults.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text) or {}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much data there is: the users, items and rows that a method learns from."""
+
+    users: int
+    items: int
+    rows: int
+    times: bool = False  # whether rows have times
+
+    @classmethod
+    def of(cls, train: Interactions) -> Self:
+        """Of a training part; users and items that do not occur in it do not count."""
+        users, items = (int(np.count_nonzero(counts)) for counts in (train.user_counts, train.item_counts))
+        return cls(users, items, len(train), train.time is not None)
+
+    @property
+    def long(self) -> bool:
+        """Whether histories are long: density times items, that is rows per user."""
+        return self.rows >= LONG * max(self.users, 1)
+
+
+@dataclass(frozen=True)
+class SizeRule:
+    """What a model takes where histories are short and where they are long, and what grows with the data."""
+
+    short: Mapping[str, Any] = field(default_factory=dict)
+    long: Mapping[str, Any] = field(default_factory=dict)
+    also: Mapping[str, Any] = field(default_factory=dict)  # whatever the sizes, and not fitted
+    rows_per_reg: float | None = None  # reg is rows over this, as the nearest rung of LADDER
+    few: bool = False  # only for fewer clients than MANY
+
+    def settings(self, sizes: Sizes) -> dict[str, Any]:
+        """The settings for data of these sizes; {} where those of the class are meant."""
+        if self.few and sizes.users >= MANY:
+            return {}
+        found = {**(self.long if sizes.long else self.short), **self.also}
+        if self.rows_per_reg is not None:
+            found = {"reg": rung(sizes.rows / self.rows_per_reg), **found}
+        if not sizes.times:
+            found.pop("recency", None)
+        return found
+
+
+def rung(reg: float) -> float:
+    """The rung of LADDER that is nearest by its logarithm."""
+    return min(LADDER, key=lambda one: abs(math.log(one / max(reg, 1e-9))))
+
+
+_KEPT = resources.files("murmura.studies").joinpath("size_rules.yaml").read_text(encoding="utf-8")
+RULES = {model: SizeRule(**told) for model, told in yaml.safe_load(_KEPT).items()}
+
+
+def by_rule(model: str, sizes: Sizes) -> dict[str, Any]:
+    """The settings of a model for data of these sizes; {} where there is no rule for it."""
+    return RULES[model].settings(sizes) if model in RULES else {}
+
+
+def source_of_settings(ruled: Sequence[str], few: Sequence[str], sizes: Sizes) -> dict[str, Any]:
+    """Whose settings are the rule's, and whose sums are of few people; {} where nobody's are."""
+    told = {key: list(labels) for key, labels in (("by rule", ruled), ("few", few)) if labels}
+    return {**told, "sizes": asdict(sizes)} if told else {}
 
 
 def few_people(name: str, settings: dict[str, Any], train: Interactions) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from murmura.core.errors import SettingError
 from murmura.core.html_table import PlainTable, number
 from murmura.evaluation.measure import Evaluation
 from murmura.studies.compare.run import EntryMeans
-from murmura.studies.runs.trials import Trial
+from murmura.studies.search.folder import Trial
 
 Results = Iterable[EntryMeans] | Iterable[Trial] | Mapping[str, Evaluation]
 

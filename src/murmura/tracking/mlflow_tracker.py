@@ -28,8 +28,7 @@ from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.runs.finished_run import RunFolder
 from murmura.studies.runs.folders import Folder, open_folder
 from murmura.studies.runs.parts import read_grid
-from murmura.studies.runs.trials import name_of
-from murmura.studies.search.folder import SearchFolder
+from murmura.studies.search.folder import SearchFolder, name_of
 
 TOLD = "mlflow.json"  # of a folder: what it is called there, by address
 EXPERIMENT = "murmura"  # unless MLFLOW_EXPERIMENT_NAME says otherwise

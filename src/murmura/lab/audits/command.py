@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
-from murmura.cli.comparison_table import show_table, write_report
 from murmura.cli.console import progress, say
+from murmura.cli.report import show_table, write_report
 from murmura.core.errors import SettingError
 from murmura.studies.fit.command import from_flags
 

@@ -58,7 +58,8 @@ from murmura.runtimes.simulation import FederatedMethod
 from murmura.studies.compare.run import ComparisonEntry, compare
 from murmura.studies.compare.run import plan as plan_comparison
 from murmura.studies.methods import whole_settings
-from murmura.studies.search.tpe import Range, distributions, open_study
+from murmura.studies.search.space import Range
+from murmura.studies.search.tpe import distributions, open_study
 from murmura.studies.worker_pool import processes
 
 RANGES = {"alpha": (0.04, 0.08), "beta": (0.04, 0.08), "gamma": (0.01, 0.04), "delta": (0.01, 0.04)} | {

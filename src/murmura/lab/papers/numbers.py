@@ -32,7 +32,7 @@ from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
 from murmura.studies.item_exposure import MEAN_DISPARITY, Bias, bias, frequencies
 from murmura.studies.runs.parts import ordered
 from murmura.studies.runs.reproduction import RowChoice
-from murmura.studies.runs.trials import Trial, best
+from murmura.studies.search.folder import Trial, best
 from murmura.studies.sweep.folder import points
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]

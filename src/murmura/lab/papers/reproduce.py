@@ -32,16 +32,17 @@ from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries
 from murmura.lab.papers.experiments import Experiment, Row
-from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.compare.folder import ComparisonFolder, Sweep
 from murmura.studies.compare.run import Comparison, ComparisonEntry, run_entries, usual_settings
 from murmura.studies.configuration import DataConfig
 from murmura.studies.data_facts import DataFacts, data_facts
 from murmura.studies.methods import method, whole_settings
 from murmura.studies.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
-from murmura.studies.runs.trials import Trial, best, best_place, name_of, side
-from murmura.studies.search.grid import TrialJob, grid, run_job
-from murmura.studies.search.tpe import Axes, Group, Tpe, has_range, space_of
-from murmura.studies.sweep.folder import Sweep, entry_label, write_sweep
+from murmura.studies.search.folder import Trial, best, best_place, name_of, side
+from murmura.studies.search.grid import TrialJob, run_job
+from murmura.studies.search.space import Axes, grid, has_range, space_of
+from murmura.studies.search.tpe import Group, Tpe
+from murmura.studies.sweep.folder import entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, Workers, held, processes, run_steps
 
 FitListener = Callable[

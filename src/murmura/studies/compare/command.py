@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from murmura.cli import options
-from murmura.cli.clusters import cluster_at, refuse_classifiers
 from murmura.cli.comparison_table import show
 from murmura.cli.config_file import read_with_flags
 from murmura.cli.console import progress, say, size, tell
@@ -66,11 +65,10 @@ def compare(
     from murmura.core.settings import as_dict
     from murmura.engine.protocol_text import with_order
     from murmura.studies.compare.folder import BESIDE
+    from murmura.studies.compare.notes import left_in_place, order_users, parse_orders
     from murmura.studies.compare.run import plan as planned
     from murmura.studies.configuration import CompareConfig
     from murmura.studies.kept_models import kept
-    from murmura.studies.order_seen import order_users, parse_orders
-    from murmura.studies.size_rule import left_in_place
     from murmura.tracking import tracker
 
     orders, told = parse_orders(order), tracker(log)
@@ -102,7 +100,7 @@ def compare(
     for line in left_in_place(plan):
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
-    refuse_classifiers(plan, cluster)
+    options.refuse_classifiers(plan, cluster)
     where = (cluster, cluster_tls, workers, as_json)
     run_on_cluster(replace(plan, keep=keep), folder, *where)
     hidden = run_on_cluster(days, folder / BESIDE, *where) if days else []
@@ -130,7 +128,7 @@ def run_on_cluster(
     plan: Comparison, folder: Path, cluster: str, tls: Path | None, workers: int, as_json: bool
 ) -> list[EntryMeans]:
     """Run the plan with the cluster that is named, if any; its shards lie in this folder, under its lock."""
-    with cluster_at(cluster, tls, folder) as carried:
+    with options.cluster_at(cluster, tls, folder) as carried:
         team = options.team(workers, carried.address if carried else "", tls)
         return run(plan, folder, team, as_json, carried)
 

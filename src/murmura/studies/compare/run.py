@@ -20,20 +20,21 @@ from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run_folder import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
-from murmura.studies.compare.folder import RULE, run_name
+from murmura.studies.compare.folder import RULE, mean, run_name
+from murmura.studies.compare.notes import order_users, record_order
 from murmura.studies.compare.side_by_side import RunJob, RunListener, RunScorer
 from murmura.studies.kept_models import Keep, drop_worse
 from murmura.studies.methods import (
     TWINS,
+    Sizes,
+    by_rule,
     few_people,
     kept_settings,
     method,
     name_and_settings,
+    source_of_settings,
     whole_settings,
 )
-from murmura.studies.order_seen import order_users, record_order
-from murmura.studies.size_rule import Sizes, by_rule, source_of_settings
-from murmura.studies.sweep.folder import mean
 from murmura.studies.worker_pool import Workers
 
 BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes

@@ -25,10 +25,8 @@ from murmura.report.table import (
     plain_table,
 )
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
+from murmura.studies.compare.notes import exposure_sentence, order_sentence, rule_sentence
 from murmura.studies.compare.run import BELOW_MOSTPOP
-from murmura.studies.exposure import exposure_sentence
-from murmura.studies.order_seen import order_sentence
-from murmura.studies.size_rule import rule_sentence
 
 SEEDS = Column("seeds", "finished seeds")
 SERVER_READS = Column("the server reads", "of what people have or send", numeric=False)

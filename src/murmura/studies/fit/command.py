@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
-from murmura.cli.clusters import cluster_at
 from murmura.cli.config_file import read_with_flags
 from murmura.cli.console import progress, say
 from murmura.cli.report import tell_tracker
@@ -59,7 +58,7 @@ def fit(
     cut = options.changed_protocol(read.whole_protocol, split, candidates)
     read = changed(read, protocol=options.one_order(cut, order), split=None, candidates=None)
     folder = options.new_folder(out, read.data.name, str(read.model["name"]))
-    with cluster_at(cluster, cluster_tls, folder) as carried, progress() as listener:
+    with options.cluster_at(cluster, cluster_tls, folder) as carried, progress() as listener:
         fit_run(read, folder, listener, checkpoint_every, carried, say)
     tell_tracker(told, folder)
     say(f"run folder: {folder}   (murmura evaluate {folder})")

@@ -21,10 +21,10 @@ from murmura.engine.protocol import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
 from murmura.evaluation.measure import Evaluation
 from murmura.evaluation.registry import chosen_metrics
+from murmura.studies.compare.notes import record_order
 from murmura.studies.configuration import DataConfig, FitConfig, check_config
 from murmura.studies.kept_models import open_model
 from murmura.studies.methods import few_people, kept_settings, method, name_and_settings
-from murmura.studies.order_seen import record_order
 
 LISTED = 100  # items kept per user, enough for every usual cut-off
 

@@ -37,8 +37,7 @@ from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
 from murmura.studies.runs.folders import open_folder
 from murmura.studies.runs.reproduction import ReproductionFolder
-from murmura.studies.runs.trials import Trial, side
-from murmura.studies.search.folder import SearchFolder
+from murmura.studies.search.folder import SearchFolder, Trial, side
 from murmura.studies.search.grid import TrialJob, run_job
 
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")

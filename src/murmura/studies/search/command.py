@@ -14,7 +14,7 @@ from murmura.cli.report import tell_tracker
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from murmura.studies.runs.trials import Trial
+    from murmura.studies.search.folder import Trial
     from murmura.studies.search.run import SearchConfig
     from murmura.studies.worker_pool import Workers
 
@@ -117,8 +117,8 @@ def search(
 
 def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
     """The winner as JSON, or all trials as a table, best first; whether it is on the edge of what was tried."""
-    from murmura.studies.runs.trials import best, ranked
-    from murmura.studies.search.grid_edges import edge_sentence, edges
+    from murmura.studies.search.folder import best, ranked
+    from murmura.studies.search.space import edge_sentence, edges
 
     model, metric, winner = config.search, config.metric, best(found, config.metric)
     if edge := edge_sentence(edges(model, winner.settings, config.space)):

@@ -15,8 +15,10 @@ from murmura.core.settings import Count, settings
 from murmura.engine.protocol import Selection
 from murmura.studies.configuration import DataConfig, checked
 from murmura.studies.methods import model_and_pi
-from murmura.studies.search.grid import Candidates, Trial, best, check_candidates, grid, search
-from murmura.studies.search.tpe import Axes, Tpe, has_range, space_of
+from murmura.studies.search.folder import Trial, best
+from murmura.studies.search.grid import Candidates, check_candidates, search
+from murmura.studies.search.space import Axes, grid, has_range, space_of
+from murmura.studies.search.tpe import Tpe
 from murmura.studies.worker_pool import Workers
 
 

@@ -30,10 +30,10 @@ from murmura.engine.sealed import refuse_opened
 from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.configuration import DataConfig, data_of
 from murmura.studies.methods import few_people, method
-from murmura.studies.runs.trials import Trial, best, measured, side
-from murmura.studies.search.folder import CHOICE, TRIALS, SearchFolder
-from murmura.studies.search.grid import Candidates, check_candidates, grid, search
-from murmura.studies.search.tpe import Tpe, has_range, space_of
+from murmura.studies.search.folder import CHOICE, TRIALS, SearchFolder, Trial, best, measured, side
+from murmura.studies.search.grid import Candidates, check_candidates, search
+from murmura.studies.search.space import grid, has_range, space_of
+from murmura.studies.search.tpe import Tpe
 from murmura.studies.worker_pool import Workers
 
 STUDY = "study.db"

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
-from murmura.cli.clusters import refuse_classifiers
-from murmura.cli.comparison_table import show_table, write_report
 from murmura.cli.console import say
-from murmura.cli.report import tell_tracker
+from murmura.cli.report import show_table, tell_tracker, write_report
 from murmura.core.errors import SettingError
 from murmura.studies.compare.command import collect, load_data
 
 if TYPE_CHECKING:
+    from murmura.studies.compare.folder import Sweep
     from murmura.studies.compare.run import Comparison
-    from murmura.studies.sweep.folder import Sweep
     from murmura.studies.worker_pool import Workers
 
 DEFAULT_MODELS = "sfpl,sfpl+,pfpl,pfpl+,cfpl"
@@ -74,7 +72,7 @@ def sweep(
         swept, key, found, beside=others, seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at),
         metrics=options.parse_metrics(metrics), source=source,
     )  # fmt: skip
-    refuse_classifiers(plan, cluster)
+    options.refuse_classifiers(plan, cluster)
     folder = options.new_folder(out, plan.prepared.data, "sweep", key)
     _run(plan, what, folder, team, as_json)
     say(f"run folder: {folder}")
