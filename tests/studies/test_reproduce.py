@@ -15,7 +15,7 @@ from murmura.engine.run_folder import Run
 from murmura.lab.papers.experiment_page import write
 from murmura.lab.papers.experiments import read_experiment
 from murmura.lab.papers.reproduce import ExperimentPlace, fits, reproduce
-from murmura.studies.compare.run import usual_settings
+from murmura.studies.compare.comparison_plan import usual_settings
 from murmura.studies.configuration import DataConfig
 from murmura.studies.search.folder import Trial, best
 from tests.cli.processes import MURMURA, alive, children, murmura, wait_for

@@ -10,8 +10,9 @@ import pytest
 
 from murmura.core.errors import SettingError
 from murmura.report import build
+from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.notes import rule_sentence
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.run import compare
 from murmura.studies.methods import (
     LADDER,
     MANY,

@@ -144,7 +144,8 @@ def test_a_model_is_swept_or_stands_beside() -> None:
 
 
 def test_an_ordinary_comparison_is_no_sweep(tmp_path: Path) -> None:
-    from murmura.studies.compare.run import compare, plan
+    from murmura.studies.compare.comparison_plan import plan
+    from murmura.studies.compare.run import compare
 
     list(compare(plan(small_world(), "default", {"mostpop": {}}), tmp_path / "c"))
     assert ComparisonFolder.open(tmp_path / "c").sweep is None

@@ -14,7 +14,7 @@ from murmura.cli.console import say, size, table
 
 if TYPE_CHECKING:
     from murmura.report.summary import ModelSummary, Results
-    from murmura.studies.compare.run import Comparison, EntryMeans
+    from murmura.studies.compare.comparison_plan import Comparison, EntryMeans
 
 READS = "the server reads"  # the heading of who can read what
 INTERVAL = "95 %"
@@ -122,7 +122,7 @@ def _interval(line: ModelSummary, key: str, decimals: int) -> str:
 def _notes(results: Results, best: bool) -> list[str]:
     """What the marks of the table mean, each only where it occurs."""
     from murmura.evaluation.paired import ALPHA
-    from murmura.studies.compare.run import BELOW_MOSTPOP
+    from murmura.studies.compare.folder import BELOW_MOSTPOP
 
     key, notes = results.primary, []
     if best:

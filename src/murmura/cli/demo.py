@@ -25,7 +25,7 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     """
     from murmura.data.sources.registry import load
     from murmura.report import build
-    from murmura.studies.compare.run import plan
+    from murmura.studies.compare.comparison_plan import plan
 
     folder = options.new_folder(out, "demo")
     chosen = plan(load(DATA), "default", models(), source={"name": DATA})

@@ -17,7 +17,7 @@ from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
     from murmura.runtimes.cluster import Cluster as OpenCluster
-    from murmura.studies.compare.run import Comparison
+    from murmura.studies.compare.comparison_plan import Comparison
     from murmura.studies.worker_pool import Workers as WorkerTeam
 
 Data = Annotated[str, typer.Option("--data", help="A source's name (see `murmura data list`) or a file.")]

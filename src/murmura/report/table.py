@@ -13,7 +13,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from murmura.evaluation.intervals import Interval
-from murmura.studies.compare.run import BELOW_MOSTPOP
+from murmura.studies.compare.folder import BELOW_MOSTPOP
 from murmura.studies.runs.parts import printable
 
 NONE = "–"  # what a reader sees where there is no value

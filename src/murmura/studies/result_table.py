@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from murmura.core.errors import SettingError
 from murmura.core.html_table import PlainTable, number
 from murmura.evaluation.measure import Evaluation
-from murmura.studies.compare.run import EntryMeans
+from murmura.studies.compare.comparison_plan import EntryMeans
 from murmura.studies.search.folder import Trial
 
 Results = Iterable[EntryMeans] | Iterable[Trial] | Mapping[str, Evaluation]

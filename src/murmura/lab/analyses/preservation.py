@@ -19,8 +19,9 @@ from murmura.core.contract import FederationInfo, History
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets
-from murmura.studies.entry_runs import EntryAnalysis, EntryRun
+from murmura.lab.analyses.entry_analysis import EntryAnalysis
 from murmura.studies.runs.finished_run import RunFolder
+from murmura.studies.scorer import Scorer
 
 MOST = (5, 10, 50, 100, None)  # of her features the most informative so many; None: all
 QUARTILES = (25, 50, 75)
@@ -86,7 +87,7 @@ def totals(features: int, found: Sequence[Ranking]) -> Floats:
     return total
 
 
-def _entry(label: str, runs: Sequence[EntryRun]) -> Preservation | None:
+def _entry(label: str, runs: Sequence[Scorer]) -> Preservation | None:
     """Measure the lists of every seed; None where items have no features."""
     train = runs[0].prepared.split.train
     info, kept, overlap = FederationInfo.of(train), [], []

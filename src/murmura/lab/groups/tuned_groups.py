@@ -55,8 +55,9 @@ from murmura.kernels.factorisation.nmf import best_rank
 from murmura.kernels.sparse import Sparse
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
-from murmura.studies.compare.run import ComparisonEntry, compare
-from murmura.studies.compare.run import plan as plan_comparison
+from murmura.studies.compare.comparison_plan import ComparisonEntry
+from murmura.studies.compare.comparison_plan import plan as plan_comparison
+from murmura.studies.compare.run import compare
 from murmura.studies.methods import whole_settings
 from murmura.studies.search.space import Range
 from murmura.studies.search.tpe import distributions, open_study

@@ -32,8 +32,9 @@ from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries
 from murmura.lab.papers.experiments import Experiment, Row
+from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, usual_settings
 from murmura.studies.compare.folder import ComparisonFolder, Sweep
-from murmura.studies.compare.run import Comparison, ComparisonEntry, run_entries, usual_settings
+from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import DataConfig
 from murmura.studies.data_facts import DataFacts, data_facts
 from murmura.studies.methods import method, whole_settings
@@ -103,7 +104,7 @@ def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener
             plan = _plan(place, chosen)
             whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
             _write_sweep(whole, place.experiment, chosen)
-            for _ in run_entries(plan, place.runs, workers, heard=log.tested):
+            for _ in run_entries(plan, place.runs, workers, listener=log.tested):
                 pass
             if "audit" in place.experiment.analyses:
                 audit_entries(ComparisonFolder.open(place.runs), plan.prepared)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset
     from murmura.core.progress import Progress
     from murmura.engine.federation import Runtime
-    from murmura.studies.compare.run import Comparison, EntryMeans
+    from murmura.studies.compare.comparison_plan import Comparison, EntryMeans
     from murmura.studies.worker_pool import Workers
 
 DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
@@ -64,11 +64,11 @@ def compare(
     """
     from murmura.core.settings import as_dict
     from murmura.engine.protocol_text import with_order
+    from murmura.studies.compare.comparison_plan import plan as planned
     from murmura.studies.compare.folder import BESIDE
     from murmura.studies.compare.notes import left_in_place, order_users, parse_orders
-    from murmura.studies.compare.run import plan as planned
+    from murmura.studies.compare.run import saved_models
     from murmura.studies.configuration import CompareConfig
-    from murmura.studies.kept_models import kept
     from murmura.tracking import tracker
 
     orders, told = parse_orders(order), tracker(log)
@@ -107,7 +107,7 @@ def compare(
     if not as_json:
         show(plan, folder, hidden)
     tell_tracker(told, folder)
-    count, length = kept(folder)
+    count, length = saved_models(folder)
     if count:
         models = "1 fitted model" if count == 1 else f"{count} fitted models"
         say(f"kept {models}, {size(length)} (--keep): murmura recommend {folder} --model LABEL")

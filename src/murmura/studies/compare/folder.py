@@ -28,6 +28,7 @@ from murmura.studies.runs.parts import (
 ORDER = "order.json"  # which order was seen, and by whom that is used
 BESIDE = "order-day"  # the folder, in that of a comparison, of the same with the order inside days hidden
 SWEEP = "sweep.json"  # what is swept, and which entries make a curve
+BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
 RULE = "rule.json"  # whose settings the rule from sizes gave, and for which sizes
 
 

@@ -18,7 +18,7 @@ from murmura.studies.compare.folder import ORDER
 from murmura.studies.methods import method
 
 if TYPE_CHECKING:
-    from murmura.studies.compare.run import Comparison, ComparisonEntry
+    from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry
 
 
 def parse_orders(text: str) -> tuple[Order, ...]:

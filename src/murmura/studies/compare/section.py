@@ -24,9 +24,8 @@ from murmura.report.table import (
     number_cell,
     plain_table,
 )
-from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
+from murmura.studies.compare.folder import BELOW_MOSTPOP, ComparisonFolder, ModelRuns
 from murmura.studies.compare.notes import exposure_sentence, order_sentence, rule_sentence
-from murmura.studies.compare.run import BELOW_MOSTPOP
 
 SEEDS = Column("seeds", "finished seeds")
 SERVER_READS = Column("the server reads", "of what people have or send", numeric=False)

@@ -48,7 +48,7 @@ def evaluate(
     cutoffs, named = options.parse_cutoffs(at), options.parse_metrics(metrics)
     if lists is not None:
         from murmura.studies.configuration import DataConfig
-        from murmura.studies.export.run import evaluate_lists
+        from murmura.studies.evaluate.run import evaluate_lists
 
         if not data:
             raise SettingError("--lists needs --data: which data were the lists made for?")
@@ -58,14 +58,10 @@ def evaluate(
         values = evaluate_lists(lists, source, protocol, run, form, cutoffs, named)
         say(f"run folder: {run}")
     else:
-        from murmura.studies.fit.run import evaluate_run
-        from murmura.studies.runs.folders import open_folder
-        from murmura.studies.search.folder import SearchFolder
-        from murmura.studies.search.run import evaluate_search
+        from murmura.studies.evaluate.run import evaluate_run
 
         assert run is not None
-        score = evaluate_search if isinstance(open_folder(run), SearchFolder) else evaluate_run
-        values = score(run, cutoffs, data_dir, named)
+        values = evaluate_run(run, cutoffs, data_dir, named)
     if as_json:
         typer.echo(json.dumps({"run": str(run), **values}))
     else:

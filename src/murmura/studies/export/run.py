@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from murmura.core.errors import RunError
 from murmura.core.locks import locked
-from murmura.core.settings import as_dict
 from murmura.data.interchange.formats import format_named
 from murmura.data.interchange.list_files import read_lists, write_lists
 from murmura.data.interchange.split_files import write_split
-from murmura.engine.experiment import record_lists, record_scores, score_lists
-from murmura.engine.run_folder import Run, environment
-from murmura.evaluation.measure import check_cutoffs
-from murmura.evaluation.registry import chosen_metrics
-from murmura.studies.configuration import DataConfig
 from murmura.studies.leaks.check import Evidence
 from murmura.studies.runs.finished_run import LISTS
 
@@ -60,36 +52,3 @@ def _recbole_settings(place: Path, name: str, written: list[Path]) -> Path:
     path = place / "recbole.yaml"
     path.write_text(yaml.safe_dump(told, sort_keys=False), encoding="utf-8")
     return path
-
-
-def evaluate_lists(
-    file: Path,
-    data: DataConfig,
-    protocol_name: str,
-    folder: Path,
-    form: str = "auto",
-    cutoffs: tuple[int, ...] | None = None,
-    metrics: tuple[str, ...] = (),
-) -> dict[str, Any]:
-    """Score a file of lists on the test part of a split of ours; the folder keeps the result.
-
-    The file is the choice the test part is opened for: another file needs another folder.
-    """
-    prepared = data.prepare(protocol_name)
-    rules, at = prepared.protocol, cutoffs or prepared.protocol.cutoffs
-    wanted = chosen_metrics(metrics, rules.scores)
-    lists = read_lists(file, prepared.split.data, form)
-    check_cutoffs(at, lists)  # before anything is written
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    chosen = {"lists": {"file": file.name, "sha256": digest}}
-    with locked(folder):
-        run = Run.create(folder, {"data": as_dict(data), "protocol": protocol_name, **chosen})
-        run.write_json("data.json", prepared.describe())
-        run.write_json("environment.json", environment())
-        split = prepared.open(run, chosen)
-        found = score_lists(lists, split, rules, at, wanted)
-        record_lists(run, lists, split)
-        record_scores(run, found, {}, split)
-        run.mark("done")
-    values: dict[str, Any] = run.read("metrics.json")
-    return values

@@ -19,18 +19,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from murmura.core.errors import RunError, SettingError
+from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, changed, settings
-from murmura.engine.experiment import experiment, record_lists, record_scores, record_training
 from murmura.engine.protocol import Selection
 from murmura.engine.run_folder import Run, environment
 from murmura.engine.sealed import refuse_opened
-from murmura.evaluation.registry import chosen_metrics
-from murmura.studies.configuration import DataConfig, data_of
-from murmura.studies.methods import few_people, method
-from murmura.studies.search.folder import CHOICE, TRIALS, SearchFolder, Trial, best, measured, side
+from murmura.studies.configuration import DataConfig
+from murmura.studies.methods import few_people
+from murmura.studies.search.folder import CHOICE, TRIALS, Trial, best, side
 from murmura.studies.search.grid import Candidates, check_candidates, search
 from murmura.studies.search.space import grid, has_range, space_of
 from murmura.studies.search.tpe import Tpe
@@ -127,32 +125,3 @@ def _load_selection(
     prepared = config.data.prepare(config.protocol)
     prepared.tell(heard)
     return prepared.selection(), prepared.describe()
-
-
-def evaluate_search(
-    folder: Path,
-    cutoffs: tuple[int, ...] | None = None,
-    data_dir: Path | None = None,
-    metrics: tuple[str, ...] = (),
-    workers: int = 1,
-) -> dict[str, Any]:
-    """Refit the choice of a finished search on the whole training part, open the test part, score it once."""
-    search = SearchFolder.open(folder)
-    run, chosen = search.run, search.choice
-    with locked(folder):
-        if chosen is None or (run.status != "chosen" and not search.opened):
-            raise RunError(
-                f"{run.path} must hold a finished search, but it is {run.status}; run it to its end."
-            )
-        ready, prepared = method(chosen.model, chosen.settings), data_of(run, data_dir)
-        wanted = chosen_metrics(metrics, prepared.protocol.scores) if metrics else measured(search.metric)
-        split = prepared.open(run, {"model": {"name": chosen.model, **chosen.settings}})
-        outcome = experiment(
-            ready, split, prepared.protocol, search.seed, workers, cutoffs=cutoffs, metrics=wanted
-        )
-        record_training(run, outcome.model)
-        record_lists(run, outcome.lists, split)
-        record_scores(run, outcome.evaluation, outcome.cost, split)
-        run.mark("done")
-        values: dict[str, Any] = run.read("metrics.json")
-        return values

@@ -15,8 +15,8 @@ from murmura.core.errors import SettingError
 from murmura.studies.compare.command import collect, load_data
 
 if TYPE_CHECKING:
+    from murmura.studies.compare.comparison_plan import Comparison
     from murmura.studies.compare.folder import Sweep
-    from murmura.studies.compare.run import Comparison
     from murmura.studies.worker_pool import Workers
 
 DEFAULT_MODELS = "sfpl,sfpl+,pfpl,pfpl+,cfpl"

@@ -16,8 +16,9 @@ from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import field_names, unknown
 from murmura.engine.run_folder import Run
+from murmura.studies.compare.comparison_plan import Comparison, EntryMeans, plan
 from murmura.studies.compare.folder import Sweep
-from murmura.studies.compare.run import Comparison, EntryMeans, plan, run_entries
+from murmura.studies.compare.run import run_entries
 from murmura.studies.methods import method_class
 from murmura.studies.sweep.folder import entry_label, value_text, write_sweep
 from murmura.studies.worker_pool import Workers
