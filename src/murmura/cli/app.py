@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MurmuraError
@@ -40,7 +41,7 @@ COMMANDS: Registry[Command] = Registry(
         "simulate": "murmura.runtimes.command:simulate",
         "data": "murmura.data.command:data_app",
         "config": "murmura.cli.config:config_app",
-        "demo": "murmura.cli.demo:demo",
+        "demo": "murmura.studies.compare.command:demo",
         "doctor": "murmura.cli.doctor:doctor",
         "serve": "murmura.server.commands.serve:serve",
         "aggregate": "murmura.server.commands.aggregate:aggregate",
@@ -67,12 +68,16 @@ COMMANDS: Registry[Command] = Registry(
 class Commands(TyperGroup):
     """The commands of the table: only the one that is asked for is imported."""
 
+    listing = False  # whether only names and first sentences are wanted, of which no flag is a part
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Ours in the order of the table, then those of other packages."""
         return [*COMMANDS, *super().list_commands(ctx)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name; one that cannot be imported stands in the list all the same."""
+        if self.listing and cmd_name in COMMANDS:
+            return TyperCommand(cmd_name, help=_about(cmd_name))
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         try:
@@ -80,11 +85,27 @@ class Commands(TyperGroup):
         except MurmuraError as error:
             return _command(cmd_name, _broken(error))
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list of all commands."""
+        self.listing = True
+        super().format_commands(ctx, formatter)
+        self.listing = False
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """What the words ask for; a broken command of another package says so in its own sentence."""
         if args and args[0] in COMMANDS:
             COMMANDS.get(args[0])
         return super().resolve_command(ctx, args)
+
+
+def _about(name: str) -> str:
+    """What a command is for; of one that cannot be imported, why."""
+    try:
+        found = COMMANDS.get(name)
+    except MurmuraError as error:
+        return str(error)
+    said = found.info.help if isinstance(found, typer.Typer) else found.__doc__
+    return inspect.cleandoc(said if isinstance(said, str) else "")
 
 
 def _broken(error: MurmuraError) -> Callable[[], None]:

@@ -7,6 +7,7 @@ fits them again. docs/results/rule.csv has what it is worth on each data set whe
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 import yaml
+from pydantic import TypeAdapter
 
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.algorithms.preset import ConfiguredPreset
@@ -26,10 +28,17 @@ from murmura.core.method import Method
 from murmura.core.model import Model
 from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import as_dict, from_dict
+from murmura.core.setting_meanings import meanings
+from murmura.core.settings import as_dict, field_names, from_dict
 from murmura.engine.federation import Runtime
 from murmura.engine.protocol_text import SPLIT, taken_apart, with_order
 
+BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
+WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {
+    "array": "list",
+    "object": "mapping",
+    "null": "null",
+}
 AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
 TWINS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
@@ -214,3 +223,43 @@ def fit(
     """Fit the model of that name, centralised or federated, with these settings as on the command line."""
     given = settings or {}
     return method(name, {**few_people(name, given, train), **given}, workers).fit(train, seed, progress)
+
+
+def describe_settings(name: str) -> list[tuple[str, str, str]]:
+    """The settings of a model: name, what it may be, default."""
+    cls = method_class(name)
+    allowed, usual = TypeAdapter(cls).json_schema()["properties"], as_dict(cls())
+    return [(key, _allowed(allowed[key]), _plain(usual[key])) for key in field_names(cls)]
+
+
+def setting_groups(name: str) -> dict[str, dict[str, str]]:
+    """The settings of a model in groups: what a group is about -> setting -> what it means.
+
+    Those of a federated method are its own and those of the parts it is used with; every line is the first of a
+    docstring, or the comment beside the setting.
+    """
+    if name not in ALGORITHMS:
+        return {_first_line(method_class(name)): meanings(method_class(name))}
+    preset = algorithm(name)
+    own = meanings(preset.method) | (meanings(preset.noisy) if preset.noisy is not None else {})
+    parts = {_first_line(part): meanings(part) for part in preset.parts}
+    return {preset.summary: own, **parts}
+
+
+def _first_line(cls: type) -> str:
+    return (cls.__doc__ or cls.__name__).strip().partition("\n")[0]
+
+
+def _allowed(schema: dict[str, Any]) -> str:
+    """What a part of a JSON schema lets through, in words."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_allowed, schema["anyOf"])))
+    if "enum" in schema or "const" in schema:
+        return ", ".join(map(_plain, schema.get("enum", [schema.get("const")])))
+    bounds = [f"{sign} {schema[key]:g}" for key, sign in BOUNDS.items() if key in schema]
+    return " ".join([WORDS.get(schema.get("type", ""), "settings"), *bounds])
+
+
+def _plain(value: Any) -> str:
+    """A value as -S takes it."""
+    return value if isinstance(value, str) else json.dumps(value)
