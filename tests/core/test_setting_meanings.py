@@ -2,8 +2,7 @@
 
 import pytest
 
-from murmura.core.setting_meanings import meanings
-from murmura.core.settings import settings
+from murmura.core.settings import meanings, settings
 from murmura.studies.methods import describe_settings, names, setting_groups
 
 

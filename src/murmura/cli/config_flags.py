@@ -111,8 +111,7 @@ def flags_of(cls: type, nested: bool = False, path: tuple[str, ...] = ()) -> Ite
 
     A nested class says only what is given, so its flags have no defaults.
     """
-    from murmura.core.setting_meanings import meanings
-    from murmura.core.settings import Flag
+    from murmura.core.settings import Flag, meanings
 
     hints, help_of = get_type_hints(cls, include_extras=True), meanings(cls)
     own = dict.fromkeys(name for one in cls.__mro__ for name in getattr(one, "__annotations__", {}))

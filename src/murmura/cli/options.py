@@ -20,7 +20,7 @@ from murmura.studies.flag_text import parse_metrics as parse_metrics
 from murmura.studies.flag_text import parse_settings as parse_settings
 
 if TYPE_CHECKING:
-    from murmura.data.splits.day_order import Order
+    from murmura.data.splits.temporal import Order
     from murmura.runtimes.cluster import Cluster as OpenCluster
     from murmura.studies.compare.comparison_plan import Comparison
     from murmura.studies.worker_pool import Workers as WorkerTeam

@@ -11,11 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from murmura.core.errors import RunError
-from murmura.core.method import Method
-from murmura.core.model import Model
+from murmura.core.errors import RunError, did_you_mean
+from murmura.core.model import Method, Model
 from murmura.core.progress import SILENT, Progress
-from murmura.core.spelling import did_you_mean
 from murmura.core.split import Split
 from murmura.engine.experiment import ExperimentResult, record_lists, record_outcome, record_reasons, score
 from murmura.engine.protocol import PreparedData
@@ -24,7 +22,6 @@ from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import data_of
 from murmura.studies.methods import method
-from murmura.studies.runs.finished_run import RunFolder
 from murmura.studies.runs.folders import open_folder
 from murmura.studies.runs.reproduction import ReproductionFolder
 from murmura.studies.search.folder import SearchFolder
@@ -37,7 +34,7 @@ class Scorer:
     label: str
     name: str
     settings: dict[str, Any]
-    part: RunFolder
+    run: Run
     prepared: PreparedData
     made: Method | None = None  # the method, where it is another than these settings make here
 
@@ -61,16 +58,11 @@ class Scorer:
         if not own:
             hint = did_you_mean(label, known, f"it has {', '.join(known)}.")
             raise RunError(f"{folder} has no finished model '{label}': {hint}")
-        found = next((one for one in own if seed in (None, one.part.seed)), None)
+        found = next((one for one in own if seed in (None, one.run.seed)), None)
         if found is None:
-            there = ", ".join(str(one.part.seed) for one in own)
+            there = ", ".join(str(one.run.seed) for one in own)
             raise RunError(f"{folder} has no finished model '{label}' with seed {seed}; it has {there}.")
         return found
-
-    @property
-    def run(self) -> Run:
-        """Its folder."""
-        return self.part.run
 
     @cached_property
     def ready(self) -> Method:
@@ -81,9 +73,7 @@ class Scorer:
         """The saved model; fitted again where none is saved."""
         saved, train = self.run.path / MODEL, self.prepared.split.train
         return (
-            self.ready.load(saved, train)
-            if saved.is_file()
-            else self.ready.fit(train, self.part.seed, progress)
+            self.ready.load(saved, train) if saved.is_file() else self.ready.fit(train, self.run.seed, progress)
         )
 
     def score(

@@ -15,7 +15,6 @@ from murmura.engine.protocol import PreparedData
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
 from murmura.studies.configuration import data_of
-from murmura.studies.runs.parts import read_typed
 from murmura.studies.scorer import Scorer, comparison_scorers
 
 T = TypeVar("T")
@@ -32,7 +31,7 @@ class EntryAnalysis(Generic[T]):
 
     def read(self, run: Run) -> list[T]:
         """What a folder keeps of it."""
-        return read_typed(run, self.file, self.kind, "entries", "analyse the folder again") or []
+        return run.read_typed(self.file, self.kind, "entries", "analyse the folder again") or []
 
     def of_folder(self, folder: Path, data_dir: Path | None = None) -> list[T]:
         """Measure every entry there is in a folder; what it keeps is not repeated."""

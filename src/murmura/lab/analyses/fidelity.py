@@ -14,8 +14,7 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
-from murmura.core.model import Model
-from murmura.core.score_terms import ScoreTerms
+from murmura.core.model import Model, ScoreTerms
 from murmura.lab.analyses.entry_analysis import EntryAnalysis
 from murmura.studies.scorer import Scorer
 

@@ -19,8 +19,8 @@ from murmura.core.contract import FederationInfo, History
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets
+from murmura.engine.run_folder import Run
 from murmura.lab.analyses.entry_analysis import EntryAnalysis
-from murmura.studies.runs.finished_run import RunFolder
 from murmura.studies.scorer import Scorer
 
 MOST = (5, 10, 50, 100, None)  # of her features the most informative so many; None: all
@@ -95,9 +95,9 @@ def _entry(label: str, runs: Sequence[Scorer]) -> Preservation | None:
         return None
     sums = np.zeros((2, info.feature_count))  # before and after
     for one in runs:
-        users, lists = _lists(one.part, train)
+        users, lists = _lists(one.run, train)
         own = [train.by_user.of(user) for user in users.tolist()]
-        both = [rankings(info, items, users, one.part.seed, round) for round, items in enumerate((own, lists))]
+        both = [rankings(info, items, users, one.run.seed, round) for round, items in enumerate((own, lists))]
         kept.append(preserved(*both))
         here = [totals(info.feature_count, some) for some in both]
         overlap.append(float(np.isin(_first(here[0]), _first(here[1])).mean()))
@@ -113,7 +113,7 @@ def _first(total: Floats) -> Ints:
     return order[total[order] > 0].astype(np.int32)
 
 
-def _lists(part: RunFolder, train: Interactions) -> tuple[Ints, list[Ints]]:
+def _lists(part: Run, train: Interactions) -> tuple[Ints, list[Ints]]:
     """The users of the lists a run keeps, and the first LENGTH items of each."""
     found: dict[str, list[str]] = {}
     for user, rank, item, _ in part.read_lists():

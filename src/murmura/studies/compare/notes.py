@@ -12,7 +12,7 @@ from murmura.algorithms.cooccurrence.cooccurrence import RARE, SAFE
 from murmura.channel.ledger import EXPOSED
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import SettingError
-from murmura.data.splits.day_order import Order
+from murmura.data.splits.temporal import Order
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ORDER
 from murmura.studies.methods import method

@@ -25,18 +25,17 @@ from murmura.core.errors import SettingError, said_of
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
-from murmura.core.method import EVERYTHING, Method
+from murmura.core.model import EVERYTHING, Method
 from murmura.core.progress import SILENT, NamedProgress, Progress
 from murmura.core.split import Split
 from murmura.engine.experiment import ExperimentResult, experiment, record_items, record_training
 from murmura.engine.federation import Runtime
 from murmura.engine.run_folder import MODEL, Run
-from murmura.evaluation.metric_names import badness, is_cost
+from murmura.evaluation.registry import badness, is_cost
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, EntryMeans
 from murmura.studies.compare.folder import RULE, mean, run_name
 from murmura.studies.compare.notes import order_users, record_order
 from murmura.studies.methods import method
-from murmura.studies.runs.finished_run import RunFolder
 from murmura.studies.scorer import Scorer, record_origin
 from murmura.studies.worker_pool import Workers, as_finished, held, processes
 
@@ -94,7 +93,7 @@ def run_entries(
                 finished.add(next(runs).path)
                 progress.advance()
             if plan.keep == "best":
-                drop_worse([job for job in jobs if job.part.seed == plan.seed])
+                drop_worse([job for job in jobs if job.run.seed == plan.seed])
             yield EntryMeans(
                 entry.label,
                 len(own) if entry.seeds else plan.seeds,
@@ -106,7 +105,7 @@ def run_entries(
 def _job(plan: Comparison, folder: Path, entry: ComparisonEntry, seed: int, made: Method) -> Scorer:
     """One run to be made: its folder has a configuration of its own."""
     run = Run.create(folder / run_name(entry.label, seed), plan.config((replace(entry, seeds=None),), 1, seed))
-    return Scorer(entry.label, entry.model, entry.settings, RunFolder(run, seed), plan.prepared, made)
+    return Scorer(entry.label, entry.model, entry.settings, replace(run, seed=seed), plan.prepared, made)
 
 
 def checked_method(
@@ -165,11 +164,11 @@ class Runner:
             away = []
         for job in jobs:
             if job not in new:
-                self.listener(job.label, job.part.seed, 0.0, 0.0)
+                self.listener(job.label, job.run.seed, 0.0, 0.0)
                 yield job.run
         if away:
             common = TrainingPart(self.plan.prepared.split.train, blas_threads())
-            calls = ((job, partial(fit_held, job.name, job.settings, job.part.seed)) for job in away)
+            calls = ((job, partial(fit_held, job.name, job.settings, job.run.seed)) for job in away)
             with processes(replace(team, count=min(team.count, len(away))), common) as pool:
                 for job, fitted in as_finished(pool, calls):
                     yield self._finish(job, progress, fitted)
@@ -183,16 +182,16 @@ class Runner:
         with run.running():
             outcome = self._fit(job, progress) if fitted is None else self._receive(job, fitted.result())
             job.record(outcome, self.split)
-            if self.plan.keeps(job.part.seed):
+            if self.plan.keeps(job.run.seed):
                 job.ready.save(run.path / MODEL, outcome.model)
         cpu = time.process_time() - began + (0.0 if fitted is None else fitted.result().cpu)
-        self.listener(job.label, job.part.seed, sum(outcome.seconds.values()), cpu)
+        self.listener(job.label, job.run.seed, sum(outcome.seconds.values()), cpu)
         return run
 
     def _fit(self, job: Scorer, progress: Progress) -> ExperimentResult:
         plan, rules, told = self.plan, self.plan.prepared.protocol, NamedProgress(progress, job.label)
         outcome = experiment(
-            job.ready, self.split, rules, job.part.seed, self.threads, told, plan.cutoffs, plan.metrics, job.run
+            job.ready, self.split, rules, job.run.seed, self.threads, told, plan.cutoffs, plan.metrics, job.run
         )
         record_training(job.run, outcome.model)
         return outcome
@@ -238,7 +237,7 @@ def drop_worse(scorers: Sequence[Scorer]) -> None:
 
 def _worth(scorer: Scorer) -> float:
     """Its first metric, higher for a better one."""
-    found = RunFolder(scorer.run, scorer.part.seed).metrics  # read anew: its own may be from before the run
+    found = replace(scorer.run).metrics  # read anew: its own may be from before the run
     key = next((key for key in found if not is_cost(key)), None)
     return 0.0 if key is None else -badness(key, found[key])
 

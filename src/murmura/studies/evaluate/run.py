@@ -11,7 +11,7 @@ from murmura.core.errors import DataError, RunError
 from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.settings import as_dict
-from murmura.data.interchange.list_files import read_lists
+from murmura.data.list_files import read_lists
 from murmura.engine.experiment import (
     experiment,
     record_lists,

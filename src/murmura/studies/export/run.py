@@ -9,11 +9,10 @@ import yaml
 
 from murmura.core.errors import RunError
 from murmura.core.locks import locked
-from murmura.data.interchange.formats import format_named
-from murmura.data.interchange.list_files import read_lists, write_lists
-from murmura.data.interchange.split_files import write_split
+from murmura.data.list_files import format_named, read_lists, write_lists
+from murmura.data.splits.split_files import write_split
+from murmura.engine.run_folder import LISTS
 from murmura.studies.leaks.check import Evidence
-from murmura.studies.runs.finished_run import LISTS
 
 
 def export_run(
@@ -34,7 +33,7 @@ def export_run(
             split = prepared.open(evidence.run, evidence.choice)
     train, written = prepared.split.train, []
     for one in evidence.trained:
-        kept = one.part.run.path
+        kept = one.run.path
         written.append(place / f"{kept.name}{wanted.suffix}")
         write_lists(written[-1], read_lists(kept / LISTS, train, "murmura"), train, form, kept.name)
     if split is not None:

@@ -21,10 +21,9 @@ import numpy as np
 from murmura.core.arrays import Ints
 from murmura.core.errors import MissingExtraError
 from murmura.core.interactions import Interactions
-from murmura.core.method import Method
-from murmura.core.ranked_lists import RankedLists
-from murmura.data.interchange.split_files import GivenSplit
+from murmura.core.model import Method, RankedLists
 from murmura.data.sources.registry import data_folder, find_source
+from murmura.data.splits.split_files import GivenSplit
 from murmura.engine.experiment import list_rows
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run_folder import Run, environment
@@ -188,11 +187,11 @@ def _opening(run: Run, choice: dict[str, Any]) -> Found:
 
 
 def _trained(one: Scorer, call: Call) -> Iterator[LeakCheck]:
-    name = one.part.run.path.name
+    name = one.run.path.name
     try:
         ready = method(one.name, one.settings)
         yield LeakCheck(name, "refit", *_refit(one, ready, call))
-        negatives = _negatives(ready, one.prepared, one.part.seed)
+        negatives = _negatives(ready, one.prepared, one.run.seed)
         if negatives is not None:
             yield LeakCheck(name, "negatives", *negatives)
     except MissingExtraError as error:
@@ -201,9 +200,9 @@ def _trained(one: Scorer, call: Call) -> Iterator[LeakCheck]:
 
 def _refit(one: Scorer, ready: Method, call: Call) -> Found:
     """The kept lists, and those of a process without held-out rows."""
-    kept, train = one.part.read_lists(), one.prepared.split.train
+    kept, train = one.run.read_lists(), one.prepared.split.train
     users = train.users.index(dict.fromkeys(user for user, *_ in kept), "user")
-    job = ready, train, one.part.seed, users, max(rank for _, rank, *_ in kept)
+    job = ready, train, one.run.seed, users, max(rank for _, rank, *_ in kept)
     reply = call(fitted_lists, *job)
     if reply.touched:
         return "leak", f"the method opens {reply.touched[0]} while it is fitted"
@@ -220,7 +219,7 @@ def _refit(one: Scorer, ready: Method, call: Call) -> Found:
     same = np.array_equal(alone.item, with_data.item) and np.array_equal(alone.score, with_data.score)
     if kept == _text(with_data, train) or not same:
         return "leak", "the lists change when the held-out rows are taken away"
-    if same_versions(one.part.run):
+    if same_versions(one.run):
         return "leak", "the kept lists are not what the training rows give"
     return "unproven", "the kept lists cannot be made again: other versions made them"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
+from murmura.cli.app import of_the_lab
 from murmura.cli.console import progress, say, table
 from murmura.cli.report import tell_tracker
 from murmura.core.errors import SettingError
@@ -115,10 +116,7 @@ def _run_plan(
     if rule is None:
         typer.echo(as_defaults(choices), nl=False)
         return
-    from murmura.studies.search.rule_check import check_rule, write_rows
-
-    rows = check_rule(read, history, data_dir)
-    write_rows(rule, rows)
+    rows = of_the_lab("rule check")(read, history, data_dir, rule)
     shown = ("model", "protocol", "data", "settings", "share of rule", "share of class defaults")
     table(
         "the rule from sizes, each data set left out",

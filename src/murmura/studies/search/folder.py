@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from murmura.core.errors import RunError, SettingError
+from murmura.engine.part_files import named, whole_number, wrong_folder
 from murmura.engine.run_folder import Run
 from murmura.engine.sealed import FILE as OPENED
-from murmura.evaluation.metric_names import cutoff
-from murmura.evaluation.registry import DEFAULT_METRICS, better, has_no_cutoff, metric_of
-from murmura.studies.runs.finished_run import RunFolder
-from murmura.studies.runs.parts import named, read_typed, whole_number, wrong_folder
+from murmura.evaluation.registry import DEFAULT_METRICS, cutoff, direction, has_no_cutoff, metric_of
 
 TRIALS, CHOICE = "trials.csv", "choice.json"
 COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
@@ -78,7 +76,7 @@ def name_of(settings: dict[str, Any]) -> str:
 
 def side(metric: str) -> Side:
     """Whether a search looks for the highest value or, where it is an error, for the lowest."""
-    found = better(metric)
+    found = direction(metric)
     if not has_no_cutoff(metric) and not cutoff(metric):
         raise SettingError(
             f"--metric must have its cut-off, but it is '{metric}'; write for example {metric.strip('@')}@10."
@@ -200,7 +198,7 @@ class SearchFolder:
     @cached_property
     def choice(self) -> Choice | None:
         """What won; None before the search has come to its end."""
-        return read_typed(self.run, CHOICE, Choice, "", "search again with the same --out")
+        return self.run.read_typed(CHOICE, Choice, "", "search again with the same --out")
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
@@ -218,6 +216,6 @@ class SearchFolder:
         return str(self.run.read(OPENED)["at"]) if self.run.has(OPENED) else None
 
     @property
-    def tested(self) -> RunFolder:
+    def tested(self) -> Run:
         """What the choice reached on the test part, where that was opened."""
-        return RunFolder(self.run, self.seed)
+        return Run(self.run.path, self.seed)

@@ -10,7 +10,6 @@ from typing import Any
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.studies.compare.folder import SWEEP, ComparisonFolder, Sweep, mean
-from murmura.studies.runs.finished_run import RunFolder
 
 FRESHNESS, NORMALISED = "freshness", "normalised freshness"
 
@@ -78,7 +77,7 @@ def freshness(found: Sequence[SweepPoint]) -> list[SweepPoint]:
     return sorted(known, key=lambda point: (curves.index(point.curve), -point.found[FRESHNESS]))
 
 
-def _numbers(part: RunFolder) -> dict[str, float | None]:
+def _numbers(part: Run) -> dict[str, float | None]:
     """Metrics with F1 = 2PR / (P + R) of the means (thesis, figure 4.2), and what the ledger adds up."""
     found: dict[str, float | None] = dict(part.metrics)
     for key in [key for key in part.metrics if key.startswith("P@")]:
