@@ -16,15 +16,29 @@ from murmura.core.model import Method, Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.split import Split
 from murmura.engine.experiment import ExperimentResult, record_lists, record_outcome, record_reasons, score
+from murmura.engine.part_files import wrong_folder
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS
-from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.compare.folder import ComparisonFolder, read_runs
 from murmura.studies.configuration import data_of
 from murmura.studies.methods import method
-from murmura.studies.runs.folders import open_folder
-from murmura.studies.runs.reproduction import ReproductionFolder
+from murmura.studies.reproduction_folder import ReproductionFolder
 from murmura.studies.search.folder import SearchFolder
+
+Folder = ComparisonFolder | SearchFolder | ReproductionFolder
+
+
+def open_folder(path: Path) -> Folder:
+    """Whatever a command wrote there; refuses a folder of no run."""
+    config = Run.open(path).config
+    if "experiment" in config:
+        return ReproductionFolder.open(path)
+    if "search" in config:
+        return SearchFolder.open(path)
+    if "model" in config or "models" in config:
+        return read_runs(path)
+    raise wrong_folder(path, "a fit, comparison, sweep, search or reproduction", "is none", "such a command")
 
 
 @dataclass(frozen=True, eq=False)

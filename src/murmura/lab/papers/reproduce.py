@@ -38,7 +38,7 @@ from murmura.studies.compare.folder import ComparisonFolder, Sweep
 from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import DataConfig
 from murmura.studies.methods import method, whole_settings
-from murmura.studies.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
+from murmura.studies.reproduction_folder import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
 from murmura.studies.search.folder import Trial, best, best_place, name_of, side
 from murmura.studies.search.grid import TrialJob, run_job
 from murmura.studies.search.space import Axes, grid, has_range, space_of

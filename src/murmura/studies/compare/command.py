@@ -12,8 +12,7 @@ import typer
 from murmura.cli import options
 from murmura.cli.comparison_table import show
 from murmura.cli.console import progress, say, size, tell
-from murmura.cli.report import tell_tracker
-from murmura.tracking import tracker
+from murmura.cli.report import tell_tracker, tracker
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset

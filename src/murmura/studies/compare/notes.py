@@ -100,7 +100,7 @@ def kept_on_edges(plan: Comparison) -> str:
     grids = _kept_grids().get(plan.prepared.protocol.name) or {}
     for entry in plan.entries:
         axes = (grids.get(plan.prepared.data) or {}).get(entry.model) or {}
-        if not entry.by_rule and (found := edges(entry.model, entry.usual, axes)):
+        if axes and not entry.by_rule and (found := edges(entry.model, entry.usual, axes)):
             told.append(f"{entry.label} ({', '.join(found.values())})")
     if not told:
         return ""

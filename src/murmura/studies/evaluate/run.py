@@ -27,8 +27,7 @@ from murmura.evaluation.measure import Evaluation, check_cutoffs
 from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.configuration import DataConfig
 from murmura.studies.fit.run import read_config
-from murmura.studies.runs.folders import open_folder
-from murmura.studies.scorer import Scorer, record_origin
+from murmura.studies.scorer import Scorer, open_folder, record_origin
 from murmura.studies.search.folder import SearchFolder, measured
 
 

@@ -8,8 +8,7 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import progress, say
-from murmura.cli.report import tell_tracker
-from murmura.tracking import tracker
+from murmura.cli.report import tell_tracker, tracker
 
 if TYPE_CHECKING:
     from murmura.studies.configuration import FitConfig

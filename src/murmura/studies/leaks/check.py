@@ -33,9 +33,8 @@ from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import located
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
-from murmura.studies.runs.folders import open_folder
-from murmura.studies.runs.reproduction import ReproductionFolder
-from murmura.studies.scorer import Scorer
+from murmura.studies.reproduction_folder import ReproductionFolder
+from murmura.studies.scorer import Scorer, open_folder
 from murmura.studies.search.folder import SearchFolder, Trial, side
 from murmura.studies.search.grid import TrialJob, run_job
 

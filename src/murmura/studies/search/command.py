@@ -11,9 +11,8 @@ import typer
 from murmura.cli import options
 from murmura.cli.app import of_the_lab
 from murmura.cli.console import progress, say, table
-from murmura.cli.report import tell_tracker
+from murmura.cli.report import tell_tracker, tracker
 from murmura.core.errors import SettingError
-from murmura.tracking import tracker
 
 if TYPE_CHECKING:
     from murmura.studies.search.folder import Trial

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from murmura.cli import options
 from murmura.cli.console import say
-from murmura.cli.report import show_table, tell_tracker, write_report
+from murmura.cli.report import show_table, tell_tracker, tracker, write_report
 from murmura.studies.compare.command import collect, load_data
-from murmura.tracking import tracker
 
 if TYPE_CHECKING:
     from murmura.studies.sweep.run import SweepConfig
