@@ -187,6 +187,11 @@ class CompareConfig(ProtocolConfig):
         """Read and check a file."""
         return config_of_kind(path, CompareConfig)
 
+    def rest(self) -> dict[str, Any]:
+        """What the plan of a comparison takes beside data set, protocol and models."""
+        keys = ("seeds", "seed", "cutoffs", "metrics")
+        return {"source": self.data.source(), **{key: getattr(self, key) for key in keys}}
+
     def only(self, labels: Collection[str]) -> Self:
         """With these models alone."""
         return changed(self, models={label: one for label, one in self.models.items() if label in labels})

@@ -52,15 +52,17 @@ def compare(
     --cluster, rounds that can be cut into shards are carried by its workers; every other model is fitted whole
     by one of them, side by side. The test part and the files stay here.
     """
-    from murmura.studies.compare.comparison_plan import plan_config
+    from murmura.studies.compare.comparison_plan import plan as planned
     from murmura.studies.compare.folder import BESIDE
     from murmura.studies.compare.notes import left_in_place, order_users, parse_orders
     from murmura.studies.compare.run import saved_models
 
     orders, told, dataset = parse_orders(order), tracker(log), load_data(config.data)
-    plan = plan_config(config.whole(orders[0] if orders else None), dataset)
+    seen = config.whole(orders[0] if orders else None)
+    plan = planned(dataset, seen.protocol, config.models, **config.rest())
     users = order_users(plan.entries) if len(orders) > 1 else []
-    days = plan_config(config.only(users).whole("day"), dataset) if users else None
+    beside = config.only(users).whole("day") if users else None
+    days = beside and planned(dataset, beside.protocol, beside.models, **beside.rest())
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
     for line in left_in_place(plan):

@@ -11,7 +11,6 @@ from murmura.core.errors import said_of
 from murmura.core.settings import as_dict
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
-from murmura.studies.configuration import CompareConfig
 from murmura.studies.methods import (
     TWINS,
     Sizes,
@@ -157,17 +156,3 @@ def usual_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> tu
     if own.get("rounds") is not None:  # which come before epochs
         found.pop("epochs", None)
     return found, bool(found)
-
-
-def plan_config(config: CompareConfig, dataset: Dataset) -> Comparison:
-    """The comparison that a configuration describes, of its data set."""
-    return plan(
-        dataset,
-        config.protocol,
-        config.models,
-        seeds=config.seeds,
-        seed=config.seed,
-        cutoffs=config.cutoffs,
-        metrics=config.metrics,
-        source=config.data.source(),
-    )

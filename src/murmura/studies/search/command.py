@@ -108,10 +108,8 @@ def _run_plan(
         for choice in run_plan(read, history, data_dir, workers, listener):
             choices.append(choice)
             where = f"{choice.protocol}/{choice.data}/{choice.model}"
-            winner = choice.winner
-            say(
-                f"{where}: {choice.metric} {winner.value:.5f} of {choice.trials}: {json.dumps(winner.settings)}"
-            )
+            found = f"{choice.metric} {choice.value:.5f} of {choice.trials}: {json.dumps(choice.settings)}"
+            say(f"{where}: {found}")
     if rule is None:
         typer.echo(as_defaults(choices), nl=False)
         return

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.part_files import named, whole_number, wrong_folder
+from murmura.engine.protocol import Selection
 from murmura.engine.run_folder import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS, cutoff, direction, has_no_cutoff, metric_of
@@ -165,11 +166,23 @@ class Choice:
 
     model: str
     settings: dict[str, Any]
+    metric: str
     value: float
     trials: int  # out of how many
-    history: Path | None = None  # where the trials are, if not in the folder
+    seconds: float = 0.0  # which all of them took
+    history: str | None = None  # where the trials are, if not in the folder
     data: str | None = None  # which of those: the names of data and protocol
     protocol: str | None = None
+
+    @staticmethod
+    def of(
+        trials: Sequence[Trial], selection: Selection, model: str, metric: str, history: Path | None
+    ) -> Choice:
+        """The best of the trials of a model."""
+        won, kept = best(trials, metric), None if history is None else str(history)
+        seconds = round(sum(trial.seconds for trial in trials), 2)
+        about = (kept, selection.data, selection.protocol.name)
+        return Choice(model, won.settings, metric, won.value, len(trials), seconds, *about)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +219,10 @@ class SearchFolder:
         file, about = self.run.path / TRIALS, {"model": self.model, "metric": self.metric}
         if (won := self.choice) is not None and won.history is not None:
             shared = {"data": won.data, "protocol": won.protocol}
-            file, about = won.history, about | {key: name for key, name in shared.items() if name is not None}
+            file, about = (
+                Path(won.history),
+                about | {key: name for key, name in shared.items() if name is not None},
+            )
         kept = read_history(file, **about)
         return tuple({name_of(trial.settings): trial for trial in kept}.values())
 

@@ -13,7 +13,7 @@ runs/<id>/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -29,7 +29,7 @@ from murmura.engine.sealed import refuse_opened
 from murmura.studies.configuration import ProtocolConfig
 from murmura.studies.flag_text import parse_settings, parse_value
 from murmura.studies.methods import few_people
-from murmura.studies.search.folder import CHOICE, TRIALS, Trial, best, side
+from murmura.studies.search.folder import CHOICE, TRIALS, Choice, Trial, side
 from murmura.studies.search.grid import Candidates, check_candidates, search
 from murmura.studies.search.space import grid, has_range, space_of
 from murmura.studies.search.tpe import Tpe
@@ -144,24 +144,8 @@ def search_run(
             ):  # fmt: skip
                 found.append(trial)
                 yield trial
-            run.write_json(CHOICE, _choice(config, selection, found, history))
-
-
-def _choice(
-    config: SearchConfig, selection: Selection, found: list[Trial], history: Path | None
-) -> dict[str, Any]:
-    winner = best(found, config.metric)
-    return {
-        "model": config.search,
-        "settings": winner.settings,
-        "metric": config.metric,
-        "value": winner.value,
-        "trials": len(found),
-        "seconds": round(sum(trial.seconds for trial in found), 2),
-        "history": None if history is None else str(history),
-        "data": selection.data,
-        "protocol": selection.protocol.name,
-    }
+            choice = Choice.of(found, selection, config.search, config.metric, history)
+            run.write_json(CHOICE, asdict(choice))
 
 
 def _load_selection(

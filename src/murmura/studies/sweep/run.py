@@ -109,20 +109,9 @@ class SweepConfig(CompareConfig):
 
 def plan_config(config: SweepConfig, dataset: Dataset) -> tuple[Comparison, Sweep]:
     """The sweep that a configuration describes, of its data set."""
-    values = config.values or (parse_values(PI_VALUES) if config.key == "pi" else parse_values(""))
-    return plan_sweep(
-        dataset,
-        config.whole_protocol,
-        config.models,
-        config.key,
-        values,
-        beside=config.beside,
-        seeds=config.seeds,
-        seed=config.seed,
-        cutoffs=config.cutoffs,
-        metrics=config.metrics,
-        source=config.data.source(),
-    )
+    values = config.values or parse_values(PI_VALUES if config.key == "pi" else "")
+    rules, models, rest = config.whole_protocol, config.models, config.rest()
+    return plan_sweep(dataset, rules, models, config.key, values, beside=config.beside, **rest)
 
 
 def plan_sweep(
