@@ -113,6 +113,15 @@ class ProtocolConfig:
         """What is meant where nothing is said."""
         return cls(data=DataConfig(name=DATA), **own)
 
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Read and check a file, which must be of this kind."""
+        read = load_config(path)
+        if not isinstance(read, cls):
+            key = "models" if isinstance(read, FitConfig) else "model"
+            raise SettingError(f"{path} must have '{key}:', but {INSTEAD[key]}.")
+        return read
+
     def with_flags(self, given: Mapping[tuple[str, ...], Any]) -> Self:
         """The same with fields that flags gave on top, those of the data by two names."""
         data = {path[1]: value for path, value in given.items() if len(path) == 2}
@@ -143,11 +152,6 @@ class FitConfig(ProtocolConfig):
     def usual(cls, **own: Any) -> Self:
         """What is meant where nothing is said."""
         return super().usual(model={"name": "ease"}, **own)
-
-    @classmethod
-    def of_file(cls, path: Path) -> FitConfig:
-        """Read and check a file."""
-        return config_of_kind(path, FitConfig)
 
     def with_flags(self, given: Mapping[tuple[str, ...], Any]) -> Self:
         """Another model than the file's has none of its settings."""
@@ -181,11 +185,6 @@ class CompareConfig(ProtocolConfig):
     def usual(cls, **own: Any) -> Self:
         """What is meant where nothing is said."""
         return super().usual(**{"models": parse_models(MODELS), "cutoffs": None, **own})
-
-    @classmethod
-    def of_file(cls, path: Path) -> CompareConfig:
-        """Read and check a file."""
-        return config_of_kind(path, CompareConfig)
 
     def rest(self) -> dict[str, Any]:
         """What the plan of a comparison takes beside data set, protocol and models."""
@@ -264,15 +263,6 @@ def refuse_other_data(prepared: PreparedData, run: Run) -> None:
         raise RunError(
             f"the data must be what {run.path} was made from, but its fingerprint differs; fix --data-dir."
         )
-
-
-def config_of_kind(path: Path, kind: type[T]) -> T:
-    """Read and check a configuration file of one kind."""
-    read = load_config(path)
-    if not isinstance(read, kind):
-        key = "models" if isinstance(read, FitConfig) else "model"
-        raise SettingError(f"{path} must have '{key}:', but {INSTEAD[key]}.")
-    return read
 
 
 def load_config(path: Path) -> Config:

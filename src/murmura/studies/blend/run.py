@@ -44,8 +44,6 @@ def parse_numbers(flag: str, text: str) -> tuple[float, ...]:
 class BlendConfig(ProtocolConfig):
     """What `murmura blend` takes."""
 
-    # default, fpl, kgflex, ncf, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, celeba, or
-    # split:PATH of a split; NAME:KEY=VALUE,.. changes its split.
     protocol: Annotated[str, Flag()] = "kgflex"
     # The final lists must cover so many items.
     coverage: Annotated[int, Field(ge=0), Flag()] = 0

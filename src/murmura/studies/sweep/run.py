@@ -79,10 +79,7 @@ def _between(parts: list[str], place: int) -> list[float | int]:
 class SweepConfig(CompareConfig):
     """A setting that is varied for several models: what `murmura sweep` takes."""
 
-    # default, fpl, kgflex, ncf, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, celeba, or
-    # split:PATH of a split; NAME:KEY=VALUE,.. changes its split.
     protocol: Annotated[str, Flag()] = "fpl"
-    # Comma-separated; label=model names one twice.
     models: Annotated[dict[str, dict[str, Any]], Flag(read=parse_models, usual=MODELS)]
     # The setting that is varied.
     key: Annotated[str, Flag()] = "pi"
