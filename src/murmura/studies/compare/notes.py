@@ -46,19 +46,15 @@ def order_sentence(found: dict[str, Any], both: bool = False) -> str:
         return ""
     labels = [str(label) for label in found["used by"]]
     who = labels[0] if len(labels) == 1 else ", ".join(labels[:-1]) + " and " + labels[-1]
-    uses = f"{who} {'uses' if len(labels) == 1 else 'use'} the order in which people had their items"
+    uses = f"{who} {'uses' if len(labels) == 1 else 'use'} timestamps"
     if found.get("order") == "day":
-        return (
-            f"{uses}, and saw whole days (UTC): what came first inside a day was hidden from training and "
-            "ranking alike. The split was made with real times."
-        )
-    worth = (
-        "what real times give beyond whole days comes from the order inside a day, which in data of people "
-        "who enter many items in one sitting says more about the sitting than about what they will like"
-    )
+        hidden = "the order inside a day was hidden from training and ranking"
+        return f"{uses}, cut to whole days (UTC): {hidden}. The split was made with real times."
     if both:
-        return f"{uses}. The split is the same for both orders; {worth}."
-    return f"{uses}, and saw real times; --order real,day shows both: {worth}."
+        more = "Where real times score higher than whole days, part of the score may be session order."
+        return f"{uses}. The split is the same for both orders. {more}"
+    session = "If users rated many items in one session, part of this score may be session order"
+    return f"{uses}. {session}: check with --order real,day."
 
 
 def rule_sentence(found: dict[str, Any]) -> str:
