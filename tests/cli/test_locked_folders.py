@@ -24,8 +24,7 @@ from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.run import compare
 from murmura.studies.configuration import DataConfig, FitConfig, check_config
-from murmura.studies.evaluate.run import evaluate_lists, evaluate_run
-from murmura.studies.export.run import export_run
+from murmura.studies.evaluate.run import evaluate_lists, evaluate_run, export_run
 from murmura.studies.fit.run import fit_run
 from murmura.studies.search.run import SearchConfig, search_run
 from murmura.studies.sweep.run import plan_sweep, sweep

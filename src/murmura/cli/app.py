@@ -35,7 +35,7 @@ COMMANDS: Registry[Command] = Registry(
         "sweep": "murmura.studies.sweep.command:sweep",
         "recommend": "murmura.studies.recommend.command:recommend",
         "report": "murmura.cli.report:report",
-        "export": "murmura.studies.export.command:export",
+        "export": "murmura.studies.evaluate.command:export",
         "check-leaks": "murmura.studies.leaks.command:check_leaks",
         "privacy": "murmura.studies.privacy_plan.command:privacy_app",
         "simulate": "murmura.runtimes.command:simulate",

@@ -1,17 +1,21 @@
-"""The test part, opened once for a choice: a fitted run, the choice of a search, a model, anybody's lists."""
+"""The test part, opened once for a choice: of a fitted run, a search, a model, anybody's lists, or for export."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from murmura.core.errors import DataError, RunError
 from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.settings import as_dict
-from murmura.data.list_files import read_lists
+from murmura.data.list_files import format_named, read_lists, write_lists
+from murmura.data.splits.split_files import write_split
 from murmura.engine.experiment import (
     experiment,
     record_lists,
@@ -22,11 +26,12 @@ from murmura.engine.experiment import (
     score_lists,
 )
 from murmura.engine.protocol import PreparedData
-from murmura.engine.run_folder import MODEL, Run
+from murmura.engine.run_folder import LISTS, MODEL, Run
 from murmura.evaluation.measure import Evaluation, check_cutoffs
 from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.configuration import DataConfig
 from murmura.studies.fit.run import read_config
+from murmura.studies.leaks.check import Evidence
 from murmura.studies.scorer import Scorer, open_folder, record_origin
 from murmura.studies.search.folder import SearchFolder, measured
 
@@ -153,3 +158,41 @@ def evaluate_lists(
         record_lists(run, lists, split)
         record_scores(run, found, {}, split)
         return _finished(run)
+
+
+def export_run(
+    folder: Path, form: str, out: Path | None = None, data_dir: Path | None = None, parts: bool = True
+) -> list[Path]:
+    """Write the lists of every finished run of a folder, and the split, as another tool reads them.
+
+    The split holds the test rows: writing it opens the test part for what the folder was run with. With
+    `parts=False` only lists are written, and nothing is opened.
+    """
+    wanted, evidence = format_named(form), Evidence.of(folder, data_dir)
+    place = out or folder / f"export-{form}"
+    if not evidence.trained:
+        raise RunError(f"{folder} must hold a finished run with lists, but has none; run it to its end.")
+    prepared, split = evidence.prepared, None
+    if parts and evidence.choice is not None:
+        with locked(folder):
+            split = prepared.open(evidence.run, evidence.choice)
+    train, written = prepared.split.train, []
+    for one in evidence.trained:
+        kept = one.run.path
+        written.append(place / f"{kept.name}{wanted.suffix}")
+        write_lists(written[-1], read_lists(kept / LISTS, train, "murmura"), train, form, kept.name)
+    if split is not None:
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", Path(prepared.data).stem)
+        written += write_split(place, split, form, name, prepared.protocol.relevant_from)
+        if form == "recbole":
+            written.append(_recbole_settings(place, name, written))
+    return written
+
+
+def _recbole_settings(place: Path, name: str, written: list[Path]) -> Path:
+    """What RecBole must be told to take the split as it is."""
+    parts = [part for part in ("train", "valid", "test") if place / f"{name}.{part}.inter" in written]
+    told = {"dataset": name, "benchmark_filename": parts, "field_separator": "\t"}
+    path = place / "recbole.yaml"
+    path.write_text(yaml.safe_dump(told, sort_keys=False), encoding="utf-8")
+    return path
