@@ -1,4 +1,4 @@
-"""The test part, opened once for a choice: of a fitted run, a search, a model, anybody's lists, or for export."""
+"""The test part, opened once for one choice: scored here, or written as lists and splits for other tools."""
 
 from __future__ import annotations
 
