@@ -127,12 +127,20 @@ def flags_of(cls: type, nested: bool = False, path: tuple[str, ...] = ()) -> Ite
         parameter = words.removeprefix("--").replace("-", "_")
         if kind is bool and usual is None and type(None) in get_args(get_args(hints[name])[0]):
             words = f"{words}/--no-{words.removeprefix('--')}"
-        metavar = flag.metavar or ("FILE" if kind is Path and nested else None)
-        kind = list[str] if flag.several else str if flag.read else kind
+        metavar = flag.metavar or ("FILE" if kind is Path else None)
         least = next((one.ge for one in found if hasattr(one, "ge")), None)
         option = typer.Option(words, metavar=metavar, help=help_of[name], min=least, envvar=flag.envvar)
-        typed: Any = Annotated[kind if usual is not None else kind | None, option]
-        yield FieldFlag((*path, name), _parameter(parameter, typed, usual), flag.read, flag.usual is not None)
+        typed: Any = _typed(kind, flag.several, flag.read is not None)
+        annotated: Any = Annotated[typed if usual is not None else typed | None, option]
+        one = _parameter(parameter, annotated, usual)
+        yield FieldFlag((*path, name), one, flag.read, flag.usual is not None)
+
+
+def _typed(kind: Any, several: bool, is_read: bool) -> Any:
+    """What typer makes of the words; a file stays as it was named."""
+    if several:
+        return list[str]
+    return str if is_read or kind is Path else kind
 
 
 def _taken_apart(hint: Any) -> tuple[Any, list[Any]]:
