@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property, update_wrapper
 from importlib import import_module
 from pathlib import Path
@@ -122,7 +122,8 @@ def flags_of(cls: type, nested: bool = False, path: tuple[str, ...] = ()) -> Ite
             yield from flags_of(kind, True, (*path, name))
         if (flag := next((one for one in found if isinstance(one, Flag)), None)) is None:
             continue
-        usual = flag.usual or (None if nested or flag.read else defaults[name])
+        unsaid = nested or flag.read is not None or defaults[name] is MISSING
+        usual = flag.usual or (None if unsaid else defaults[name])
         words = flag.name or f"--{name.replace('_', '-')}"
         parameter = words.removeprefix("--").replace("-", "_")
         if kind is bool and usual is None and type(None) in get_args(get_args(hints[name])[0]):
