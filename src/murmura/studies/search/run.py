@@ -69,7 +69,7 @@ class SearchConfig(ProtocolConfig):
     # Every combination, or Optuna's TPE.
     sampler: Annotated[Literal["grid", "tpe"], Flag()] = "grid"
     # A range, for tpe; repeatable.
-    space: Annotated[  # key -> values, or a range LOW:HIGH[:log][:int]
+    space: Annotated[
         dict[str, list[Any] | str], Flag(metavar="KEY=LOW:HIGH[:log][:int]", read=parse_space, several=True)
     ]
     # What decides; of errors the lowest wins.
