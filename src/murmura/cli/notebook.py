@@ -63,8 +63,7 @@ class NotebookBar(SilentProgress):
 def progress() -> Iterator[Progress]:
     """Who listens to `fit`, `search` and `compare` with `progress=`: drawn where somebody can see it."""
     found = sys.modules.get("IPython")  # there already where a notebook calls, and imported by nobody else
-    shell = found.get_ipython() if found is not None else None
-    if shell is not None and hasattr(shell, "kernel"):
+    if found is not None and hasattr(found.get_ipython(), "kernel"):
         import_module(f"{found.__name__}.display")  # a module of its own
         yield NotebookBar(found)
         return
