@@ -83,7 +83,7 @@ class ConfiguredCommand:
         if self._parameter == READING:
             self._command(**given, reading={name: value for (name,), value in said.items()})
             return
-        base = self.config_class.usual() if file is None else self.config_class.of_file(file)
+        base = self.config_class.default() if file is None else self.config_class.of_file(file)
         config = base.with_flags(said)
         if self._takes_settings:
             config = config.with_settings(given.pop(SETTINGS))
@@ -123,7 +123,7 @@ def flags_of(cls: type, nested: bool = False, path: tuple[str, ...] = ()) -> Ite
         if (flag := next((one for one in found if isinstance(one, Flag)), None)) is None:
             continue
         unsaid = nested or flag.read is not None or defaults[name] is MISSING
-        usual = flag.usual or (None if unsaid else defaults[name])
+        usual = flag.default or (None if unsaid else defaults[name])
         words = flag.name or f"--{name.replace('_', '-')}"
         parameter = words.removeprefix("--").replace("-", "_")
         if kind is bool and usual is None and type(None) in get_args(get_args(hints[name])[0]):
@@ -134,7 +134,7 @@ def flags_of(cls: type, nested: bool = False, path: tuple[str, ...] = ()) -> Ite
         typed: Any = _typed(kind, flag.several, flag.read is not None)
         annotated: Any = Annotated[typed if usual is not None else typed | None, option]
         one = _parameter(parameter, annotated, usual)
-        yield FieldFlag((*path, name), one, flag.read, flag.usual is not None)
+        yield FieldFlag((*path, name), one, flag.read, flag.default is not None)
 
 
 def _typed(kind: Any, several: bool, is_read: bool) -> Any:

@@ -41,7 +41,9 @@ class Flag:
     name: str = ""  # "": as the field is called
     metavar: str | None = None
     read: Callable[[Any], Any] | None = None  # how its text becomes the value; None: by its type
-    usual: Any = None  # what is meant where neither a flag nor a file says anything; None: the field's default
+    default: Any = (
+        None  # what is meant where neither a flag nor a file says anything; None: the field's default
+    )
     several: bool = False  # whether it may be repeated
     envvar: str | None = None
 

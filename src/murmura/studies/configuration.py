@@ -48,7 +48,7 @@ class DataConfig(Reading):
     """Which data: a source's name or a file, where its folder is, and how it is read."""
 
     # A source's name (see `murmura data list`) or a file.
-    name: Annotated[str, Flag("--data", usual=DATA)]
+    name: Annotated[str, Flag("--data", default=DATA)]
     # The folder that holds the data sets.
     dir: Annotated[str | None, Flag("--data-dir", "PATH", envvar="MURMURA_DATA")] = None
 
@@ -109,7 +109,7 @@ class ProtocolConfig:
         return changed(self, protocol=protocol, split=None, candidates=None)
 
     @classmethod
-    def usual(cls, **own: Any) -> Self:
+    def default(cls, **own: Any) -> Self:
         """What is meant where nothing is said."""
         return cls(data=DataConfig(name=DATA), **own)
 
@@ -140,7 +140,7 @@ class FitConfig(ProtocolConfig):
     """One model on one data set: what `murmura fit` takes."""
 
     # Which model; `murmura config show` lists them.
-    model: Annotated[dict[str, Any], Flag(read=lambda name: {"name": name}, usual="ease")]
+    model: Annotated[dict[str, Any], Flag(read=lambda name: {"name": name}, default="ease")]
     # The first seed.
     seed: Annotated[int, Field(ge=0), Flag()] = 0
     # Threads; results do not depend on it.
@@ -149,9 +149,9 @@ class FitConfig(ProtocolConfig):
     metrics: tuple[str, ...] = DEFAULT_METRICS
 
     @classmethod
-    def usual(cls, **own: Any) -> Self:
+    def default(cls, **own: Any) -> Self:
         """What is meant where nothing is said."""
-        return super().usual(model={"name": "ease"}, **own)
+        return super().default(model={"name": "ease"}, **own)
 
     def with_flags(self, given: Mapping[tuple[str, ...], Any]) -> Self:
         """Another model than the file's has none of its settings."""
@@ -169,7 +169,7 @@ class CompareConfig(ProtocolConfig):
     """Several models on one data set: what `murmura compare` takes."""
 
     # Comma-separated; label=model names one twice.
-    models: Annotated[dict[str, dict[str, Any]], Flag(read=parse_models, usual=MODELS)]
+    models: Annotated[dict[str, dict[str, Any]], Flag(read=parse_models, default=MODELS)]
     # How many seeds; the table shows means.
     seeds: Annotated[Count, Flag()] = 1
     # The first seed.
@@ -182,9 +182,9 @@ class CompareConfig(ProtocolConfig):
     metrics: Annotated[tuple[str, ...], Flag(metavar="M[,M]", read=parse_metrics)] = DEFAULT_METRICS
 
     @classmethod
-    def usual(cls, **own: Any) -> Self:
+    def default(cls, **own: Any) -> Self:
         """What is meant where nothing is said."""
-        return super().usual(**{"models": parse_models(MODELS), "cutoffs": None, **own})
+        return super().default(**{"models": parse_models(MODELS), "cutoffs": None, **own})
 
     def rest(self) -> dict[str, Any]:
         """What the plan of a comparison takes beside data set, protocol and models."""

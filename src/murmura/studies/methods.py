@@ -39,7 +39,7 @@ WORDS = {"integer": "whole number", "number": "number", "string": "text", "boole
 }
 AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
-TWINS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
+EQUIVALENTS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
 
 LONG = 60.0  # rows per user from which histories count as long; of the data sets here none has 41 to 67
 LADDER = (100.0, 300.0, 1000.0, 3000.0, 10000.0)  # what reg may be: what was tried
@@ -66,7 +66,7 @@ def method_class(name: str) -> type[Any]:
     raise SettingError(unknown_name("model", name, names()))
 
 
-def kept_settings(protocol: str, data: str, model: str, own: Mapping[str, Any]) -> dict[str, Any]:
+def published_settings(protocol: str, data: str, model: str, own: Mapping[str, Any]) -> dict[str, Any]:
     """What the package keeps for a model with these own settings; {} with noise: none is chosen for it."""
     return {} if own.get("epsilon") is not None else defaults(protocol, data, model, own.get("pi"))
 
@@ -86,7 +86,7 @@ def defaults(protocol: str, data: str, model: str, pi: object = 1.0) -> dict[str
         found = _nearest(by_data.get(data) or {}, model, pi) or _nearest(by_data.get("*") or {}, model, pi)
         if found:
             return found
-    return defaults(protocol, data, TWINS[model], pi) if model in TWINS else {}
+    return defaults(protocol, data, EQUIVALENTS[model], pi) if model in EQUIVALENTS else {}
 
 
 def model_and_pi(label: str) -> tuple[str, float]:
@@ -174,7 +174,7 @@ def source_of_settings(ruled: Sequence[str], few: Sequence[str], sizes: Sizes) -
     return {**told, "sizes": asdict(sizes)} if told else {}
 
 
-def few_people(name: str, settings: dict[str, Any], train: Interactions) -> dict[str, Any]:
+def below_minimum_cohort(name: str, settings: dict[str, Any], train: Interactions) -> dict[str, Any]:
     """What a simulated federation takes where there are fewer people than one asks for; {}: nothing else."""
     if name not in ALGORITHMS:
         return {}
@@ -188,7 +188,7 @@ def name_and_settings(entry: dict[str, Any], label: str = "") -> tuple[str, dict
     return str(entry.get("name", label)), {key: value for key, value in entry.items() if key != "name"}
 
 
-def whole_settings(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+def resolved_settings(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Every setting of a method as plain values, those at their defaults too, those without a use left out."""
     made = from_dict(method_class(name), settings)
     unused = made.unused() if isinstance(made, ConfiguredPreset) else ()
@@ -220,7 +220,9 @@ def fit(
 ) -> Model:
     """Fit the model of that name, centralised or federated, with these settings as on the command line."""
     given = settings or {}
-    return method(name, {**few_people(name, given, train), **given}, workers).fit(train, seed, progress)
+    return method(name, {**below_minimum_cohort(name, given, train), **given}, workers).fit(
+        train, seed, progress
+    )
 
 
 def describe_settings(name: str) -> list[tuple[str, str, str]]:

@@ -118,7 +118,7 @@ def _fitted(
     config = FitConfig(data=source, protocol=rules, model={"name": model}, seed=seed).with_settings(settings)
     place = options.new_folder(out, data, model, "audit")
     with progress() as listener:
-        fit_run(config, place, listener, heard=say)
+        fit_run(config, place, listener, on_message=say)
     return place
 
 

@@ -58,7 +58,7 @@ from murmura.runtimes.simulation import FederatedMethod
 from murmura.studies.compare.comparison_plan import ComparisonEntry
 from murmura.studies.compare.comparison_plan import plan as plan_comparison
 from murmura.studies.compare.run import compare
-from murmura.studies.methods import whole_settings
+from murmura.studies.methods import resolved_settings
 from murmura.studies.search.space import Range
 from murmura.studies.search.tpe import distributions, open_study
 from murmura.studies.worker_pool import processes
@@ -265,7 +265,7 @@ def tuned_table(
         for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
             given = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": settings}
             entries += [
-                ComparisonEntry(f"{label}-{number}", name, whole_settings(name, {**given, **own}))
+                ComparisonEntry(f"{label}-{number}", name, resolved_settings(name, {**given, **own}))
                 for label, (name, own) in ROWS.items()
             ]
         whole = replace(plan, entries=tuple(entries))

@@ -33,11 +33,11 @@ from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries
 from murmura.lab.papers.data_facts import DataFacts, data_facts
 from murmura.lab.papers.experiments import Experiment, Row
-from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, usual_settings
+from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, default_settings
 from murmura.studies.compare.folder import ComparisonFolder, Sweep
 from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import DataConfig
-from murmura.studies.methods import method, whole_settings
+from murmura.studies.methods import method, resolved_settings
 from murmura.studies.reproduction_folder import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
 from murmura.studies.search.folder import Trial, best, best_place, name_of, side
 from murmura.studies.search.grid import TrialJob, run_job
@@ -177,7 +177,7 @@ def _choose(
         won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
         row = changed(row, settings={**row.settings, **won})
     if row.kept:
-        usual, _ = usual_settings(row.model, _ready(place), row.settings)
+        usual, _ = default_settings(row.model, _ready(place), row.settings)
         row = changed(row, settings={**usual, **row.settings})
     if not row.search and not row.sweep and row.epochs is None:
         return RowChoice(label, (_entry(label, row, row.settings),))  # nothing to choose
@@ -220,7 +220,7 @@ def _ready(place: ExperimentPlace) -> PreparedData:
 
 
 def _entry(label: str, row: Row, settings: dict[str, Any]) -> ChosenEntry:
-    return ChosenEntry(label, row.model, whole_settings(row.model, settings))
+    return ChosenEntry(label, row.model, resolved_settings(row.model, settings))
 
 
 @cache

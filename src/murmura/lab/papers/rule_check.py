@@ -15,7 +15,7 @@ from typing import Any
 
 from murmura.core.errors import SettingError
 from murmura.engine.run_folder import Run
-from murmura.studies.methods import LITTLE, RULES, SizeRule, Sizes, whole_settings
+from murmura.studies.methods import LITTLE, RULES, SizeRule, Sizes, resolved_settings
 from murmura.studies.search.folder import Trial, name_of, read_history
 from murmura.studies.search.plan_file import SearchPlan
 
@@ -48,7 +48,7 @@ class KnownTrials:
 
 def setting_name(model: str, settings: Mapping[str, Any]) -> str:
     """A setting as one text: written out or left at its default, whole number or not, it is the same."""
-    whole = whole_settings(model, dict(settings))
+    whole = resolved_settings(model, dict(settings))
     return name_of({key: float(value) if type(value) is int else value for key, value in whole.items()})
 
 

@@ -12,15 +12,15 @@ from murmura.core.settings import as_dict
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
 from murmura.studies.methods import (
-    TWINS,
+    EQUIVALENTS,
     Sizes,
+    below_minimum_cohort,
     by_rule,
-    few_people,
-    kept_settings,
     method,
     name_and_settings,
+    published_settings,
+    resolved_settings,
     source_of_settings,
-    whole_settings,
 )
 
 Keep = Literal["all", "best", "none"]
@@ -34,10 +34,12 @@ class ComparisonEntry:
     model: str
     settings: dict[str, Any]
     seeds: int | None = None  # where it is run with fewer than the others
-    by_rule: bool = False  # whether settings that nobody gave are those of the rule from sizes
-    few: bool = False  # whether its sums are of fewer people than a real federation asks for by default
-    own: Mapping[str, Any] = field(default_factory=dict)  # of the settings, those that were given
-    usual: Mapping[str, Any] = field(default_factory=dict)  # and those kept for the data, or of the rule
+    from_size_rule: bool = False  # whether settings that nobody gave are those of the rule from sizes
+    below_minimum: bool = (
+        False  # whether its sums are of fewer people than a real federation asks for by default
+    )
+    given: Mapping[str, Any] = field(default_factory=dict)  # of the settings, those that were given
+    default: Mapping[str, Any] = field(default_factory=dict)  # and those kept for the data, or of the rule
 
 
 @dataclass(frozen=True)
@@ -80,15 +82,15 @@ class Comparison:
         }
 
     @property
-    def ruled(self) -> list[str]:
+    def from_size_rule(self) -> list[str]:
         """The labels of the entries whose settings the rule from sizes gave."""
-        return [entry.label for entry in self.entries if entry.by_rule]
+        return [entry.label for entry in self.entries if entry.from_size_rule]
 
     @property
     def settings_source(self) -> dict[str, Any]:
         """Where settings came from that nobody gave, as `rule.json` keeps it."""
-        few = [entry.label for entry in self.entries if entry.few]
-        return source_of_settings(self.ruled, few, Sizes.of(self.prepared.split.train))
+        few = [entry.label for entry in self.entries if entry.below_minimum]
+        return source_of_settings(self.from_size_rule, few, Sizes.of(self.prepared.split.train))
 
     def columns(self, values: dict[str, float | None]) -> dict[str, float | None]:
         """What a table shows: of errors and accuracies those that were asked for, where any were."""
@@ -126,13 +128,13 @@ def plan(
     named = {label: name_and_settings(given, label) for label, given in models.items()}
     for label, (name, own) in named.items():  # a bad setting is refused before the data is cut
         with said_of(label):
-            whole_settings(name, {**kept_settings(rules.name, dataset.name, name, own), **own})
+            resolved_settings(name, {**published_settings(rules.name, dataset.name, name, own), **own})
     prepared = prepare(dataset, rules)
     entries = []
     for label, (name, own) in named.items():
-        usual, ruled = usual_settings(name, prepared, own)
-        fewer = few_people(name, {**usual, **own}, prepared.split.train)
-        whole = whole_settings(name, {**usual, **fewer, **own})
+        usual, ruled = default_settings(name, prepared, own)
+        fewer = below_minimum_cohort(name, {**usual, **own}, prepared.split.train)
+        whole = resolved_settings(name, {**usual, **fewer, **own})
         left = {key: value for key, value in usual.items() if key not in own}
         entries.append(ComparisonEntry(label, name, whole, None, ruled and bool(left), bool(fewer), own, left))
     return Comparison(
@@ -146,13 +148,13 @@ def plan(
     )
 
 
-def usual_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+def default_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     """What a model takes on a data set beside its own settings, and whether the rule from sizes says so."""
     rules = ready.protocol
-    kept = kept_settings(rules.name, ready.data, name, own)
+    kept = published_settings(rules.name, ready.data, name, own)
     if kept or rules.predicts or rules.classifies or own.get("epsilon") is not None:
         return kept, False
-    found = by_rule(TWINS.get(name, name), Sizes.of(ready.split.train))
+    found = by_rule(EQUIVALENTS.get(name, name), Sizes.of(ready.split.train))
     if own.get("rounds") is not None:  # which come before epochs
         found.pop("epochs", None)
     return found, bool(found)

@@ -81,9 +81,11 @@ def left_in_place(plan: Comparison) -> list[str]:
     """A line for each model of which some settings were given: which tuned ones stay beside them."""
     told = []
     for entry in plan.entries:
-        if entry.own and entry.usual:
-            given, stay = (", ".join(f"{key}={some[key]}" for key in some) for some in (entry.own, entry.usual))
-            source = "given by the rule from sizes" if entry.by_rule else "tuned for this data"
+        if entry.given and entry.default:
+            given, stay = (
+                ", ".join(f"{key}={some[key]}" for key in some) for some in (entry.given, entry.default)
+            )
+            source = "given by the rule from sizes" if entry.from_size_rule else "tuned for this data"
             told.append(f"{entry.label}: {given} is yours; {stay} stay as {source}. -S changes them too.")
     return told
 
@@ -96,7 +98,7 @@ def kept_on_edges(plan: Comparison) -> str:
     grids = _kept_grids().get(plan.prepared.protocol.name) or {}
     for entry in plan.entries:
         axes = (grids.get(plan.prepared.data) or {}).get(entry.model) or {}
-        if axes and not entry.by_rule and (found := edges(entry.model, entry.usual, axes)):
+        if axes and not entry.from_size_rule and (found := edges(entry.model, entry.default, axes)):
             told.append(f"{entry.label} ({', '.join(found.values())})")
     if not told:
         return ""

@@ -20,7 +20,7 @@ from murmura.engine.protocol import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
 from murmura.studies.compare.notes import record_order
 from murmura.studies.configuration import DataConfig, FitConfig, check_config
-from murmura.studies.methods import few_people, kept_settings, method, name_and_settings
+from murmura.studies.methods import below_minimum_cohort, method, name_and_settings, published_settings
 
 LISTED = 100  # items kept per user, enough for every usual cut-off
 
@@ -31,17 +31,17 @@ def fit_run(
     progress: Progress = SILENT,
     checkpoint_every: int | None = None,
     runtime: Runtime | None = None,
-    heard: Callable[[str], None] | None = None,
+    on_message: Callable[[str], None] | None = None,
 ) -> Run:
     """Fit, keep the model and the lists. A finished fit in the same folder is not repeated.
 
     A federated training saves itself every `checkpoint_every` rounds (by default after every epoch), goes on
     from there when the same call is made again, and ends with the same bytes. `runtime` carries its rounds;
-    `heard` is told what there is to say about the data.
+    `on_message` is told what there is to say about the data.
     """
     config = config.whole()
     prepared, settings = prepare_run(config)
-    prepared.tell(heard)
+    prepared.tell(on_message)
     name = str(config.model["name"])
     with said_of(name):
         ready = method(name, settings, config.workers, runtime)
@@ -83,5 +83,5 @@ def prepare_run(config: FitConfig, data: DataConfig | None = None) -> tuple[Prep
     """The data of a run made ready, and its model's settings made whole; `data` where they are found again."""
     prepared = (data or config.data).prepare(config.whole_protocol)
     name, own = name_and_settings(config.model)
-    settings = {**kept_settings(prepared.protocol.name, prepared.data, name, own), **own}
-    return prepared, {**few_people(name, settings, prepared.split.train), **settings}
+    settings = {**published_settings(prepared.protocol.name, prepared.data, name, own), **own}
+    return prepared, {**below_minimum_cohort(name, settings, prepared.split.train), **settings}

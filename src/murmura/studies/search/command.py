@@ -71,7 +71,7 @@ def search(
     with progress() as listener:
         listener.begin("trials", len(config.tried(trials)))
         for trial in search_run(
-            config, folder, trials=trials, history=history, workers=team, progress=listener, heard=say
+            config, folder, trials=trials, history=history, workers=team, progress=listener, on_message=say
         ):
             found.append(trial)
             listener.advance()

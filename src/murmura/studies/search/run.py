@@ -28,7 +28,7 @@ from murmura.engine.run_folder import Run, environment
 from murmura.engine.sealed import refuse_opened
 from murmura.studies.configuration import ProtocolConfig
 from murmura.studies.flag_text import parse_settings, parse_value
-from murmura.studies.methods import few_people
+from murmura.studies.methods import below_minimum_cohort
 from murmura.studies.search.folder import CHOICE, TRIALS, Choice, Trial, side
 from murmura.studies.search.grid import Candidates, check_candidates, search
 from murmura.studies.search.space import grid, has_range, space_of
@@ -80,9 +80,9 @@ class SearchConfig(ProtocolConfig):
     seed: Annotated[int, Field(ge=0), Flag()] = 0
 
     @classmethod
-    def usual(cls, **own: Any) -> Self:
+    def default(cls, **own: Any) -> Self:
         """What is meant where nothing is said."""
-        return super().usual(search="", space={}, **own)
+        return super().default(search="", space={}, **own)
 
     def with_settings(self, given: list[str]) -> Self:
         """With what -S says."""
@@ -117,18 +117,18 @@ def search_run(
     history: Path | None = None,
     workers: int | Workers = 1,
     progress: Progress = SILENT,
-    heard: Callable[[str], None] | None = None,
+    on_message: Callable[[str], None] | None = None,
 ) -> Iterator[Trial]:
     """Search, and keep the choice; the same call goes on where a killed one stopped.
 
     `trials` is how many settings tpe tries in all; a later call with more goes on. A folder whose test part has
-    been opened searches no more. `heard` is told what there is to say about the data.
+    been opened searches no more. `on_message` is told what there is to say about the data.
     """
     refuse_opened(Run(folder))
     side(config.metric)
     check_candidates(config.search, config.tried(trials), config.patience)
-    selection, about = _load_selection(config, heard)
-    fewer = few_people(config.search, config.fixed, selection.split.train)
+    selection, about = _load_selection(config, on_message)
+    fewer = below_minimum_cohort(config.search, config.fixed, selection.split.train)
     config = changed(config, fixed={**fewer, **config.fixed})
     with locked(folder):
         refuse_opened(Run(folder))  # somebody may have opened it while the data was read
@@ -149,9 +149,9 @@ def search_run(
 
 
 def _load_selection(
-    config: SearchConfig, heard: Callable[[str], None] | None
+    config: SearchConfig, on_message: Callable[[str], None] | None
 ) -> tuple[Selection, dict[str, Any]]:
     """What is chosen on, and counts of all parts. When it returns, no test row is left in this process."""
     prepared = config.data.prepare(config.protocol)
-    prepared.tell(heard)
+    prepared.tell(on_message)
     return prepared.selection(), prepared.describe()

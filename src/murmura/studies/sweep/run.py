@@ -80,7 +80,7 @@ class SweepConfig(CompareConfig):
     """A setting that is varied for several models: what `murmura sweep` takes."""
 
     protocol: Annotated[str, Flag()] = "fpl"
-    models: Annotated[dict[str, dict[str, Any]], Flag(read=parse_models, usual=MODELS)]
+    models: Annotated[dict[str, dict[str, Any]], Flag(read=parse_models, default=MODELS)]
     # The setting that is varied.
     key: Annotated[str, Flag()] = "pi"
     # Its values; 0,0.1,...,1 counts on by itself.
@@ -91,9 +91,9 @@ class SweepConfig(CompareConfig):
     seeds: Annotated[Count, Flag()] = 1
 
     @classmethod
-    def usual(cls, **own: Any) -> Self:
+    def default(cls, **own: Any) -> Self:
         """What is meant where nothing is said."""
-        return super().usual(**{"models": parse_models(MODELS), **own})
+        return super().default(**{"models": parse_models(MODELS), **own})
 
     def with_settings(self, given: list[str]) -> Self:
         """With what -S says; without a model's name it sets something for every swept model."""
