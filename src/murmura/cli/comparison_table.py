@@ -94,8 +94,7 @@ def _decimals(plan: Comparison, results: Results, key: str) -> int:
 
 def _cell(results: Results, line: ModelSummary, key: str, decimals: int) -> str:
     from murmura.evaluation.registry import badness, is_cost
-    from murmura.report.summary import is_number
-    from murmura.studies.compare.section import marks
+    from murmura.report.summary import is_number, marks
 
     found = line.values.get(key)
     if found is None or not is_number(found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ import typer
 from murmura.cli.config_flags import SETTINGS_FLAG
 from murmura.cli.config_flags import takes as takes
 from murmura.cli.config_flags import takes_reading as takes_reading
-from murmura.core.errors import SettingError
+from murmura.cli.console import say
+from murmura.core.errors import MissingExtraError, SettingError
 from murmura.studies.flag_text import parse_cutoffs as parse_cutoffs
 from murmura.studies.flag_text import parse_metrics as parse_metrics
 from murmura.studies.flag_text import parse_settings as parse_settings
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from murmura.runtimes.cluster import Cluster as OpenCluster
     from murmura.studies.compare.comparison_plan import Comparison
     from murmura.studies.worker_pool import Workers as WorkerTeam
+    from murmura.tracking.mlflow_tracker import MlflowTracker
 
 Data = Annotated[str, typer.Option("--data", help="A source's name (see `murmura data list`) or a file.")]
 DataDir = Annotated[
@@ -89,6 +92,8 @@ Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default
 Cutoffs = Annotated[
     str, typer.Option("--at", metavar="K[,K]", help="Cut-offs of the metrics; default the protocol's.")
 ]
+# nobody else is told, and an address where nobody is fails in seconds instead of minutes
+QUIETLY = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 Reading = dict[str, Any]  # what the flags about reading data say, as arguments of `load`
 
 
@@ -169,8 +174,41 @@ def refuse_classifiers(plan: Comparison, cluster: str) -> None:
 
 def team(workers: int, cluster: str = "", tls: Path | None = None) -> WorkerTeam:
     """Who does independent fits; that a worker was lost is said in a line."""
-    from murmura.cli.console import say
     from murmura.studies.worker_pool import Workers
 
     refuse_tls_alone(cluster, tls)
     return Workers(workers, cluster, tls, say)
+
+
+def tracker(target: str) -> MlflowTracker | None:
+    """Who is told, by what --log says; None: nobody. Refuses before any work what cannot be told later."""
+    if not target:
+        return None
+    kind, colon, uri = target.partition(":")
+    if kind != "mlflow" or not colon or not uri:
+        raise SettingError(
+            f"--log must be mlflow:URI, but it is '{target}'; write for example --log mlflow:sqlite:///runs.db "
+            "or --log mlflow:http://localhost:5000."
+        )
+    for key, value in QUIETLY.items():
+        os.environ.setdefault(key, value)
+    try:
+        from murmura.tracking.mlflow_tracker import MlflowTracker
+    except ImportError:
+        raise MissingExtraError("--log mlflow", "mlflow") from None
+    return MlflowTracker.connect(uri)
+
+
+def tell_tracker(told: MlflowTracker | None, folder: Path) -> None:
+    """What --log asks for at the end: what the folder holds, and its report where that can be drawn."""
+    if told is None:
+        return
+    from murmura.report import build
+
+    page: Path | None = None
+    try:
+        page = build(folder)
+    except MissingExtraError as error:
+        say(f"no report: {error}")
+    told.tell(folder, page)
+    say(f"told mlflow:{told.uri}")

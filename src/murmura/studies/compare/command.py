@@ -12,7 +12,6 @@ import typer
 from murmura.cli import options
 from murmura.cli.comparison_table import show
 from murmura.cli.console import progress, say, size, tell
-from murmura.cli.report import tell_tracker, tracker
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset
@@ -57,7 +56,7 @@ def compare(
     from murmura.studies.compare.notes import left_in_place, order_users, parse_orders
     from murmura.studies.compare.run import saved_models
 
-    orders, told, dataset = parse_orders(order), tracker(log), load_data(config.data)
+    orders, told, dataset = parse_orders(order), options.tracker(log), load_data(config.data)
     seen = config.whole(orders[0] if orders else None)
     plan = planned(dataset, seen.protocol, config.models, **config.rest())
     users = order_users(plan.entries) if len(orders) > 1 else []
@@ -74,7 +73,7 @@ def compare(
     hidden = run_on_cluster(days, folder / BESIDE, *where) if days else []
     if not as_json:
         show(plan, folder, hidden)
-    tell_tracker(told, folder)
+    options.tell_tracker(told, folder)
     count, length = saved_models(folder)
     if count:
         models = "1 fitted model" if count == 1 else f"{count} fitted models"

@@ -8,7 +8,6 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import progress, say
-from murmura.cli.report import tell_tracker, tracker
 
 if TYPE_CHECKING:
     from murmura.studies.configuration import FitConfig
@@ -33,9 +32,9 @@ def fit(
     """
     from murmura.studies.fit.run import fit_run
 
-    told, config = tracker(log), config.whole(options.one_order(order))
+    told, config = options.tracker(log), config.whole(options.one_order(order))
     folder = options.new_folder(out, config.data.name, str(config.model["name"]))
     with options.cluster_at(cluster, cluster_tls, folder) as carried, progress() as listener:
         fit_run(config, folder, listener, checkpoint_every, carried, say)
-    tell_tracker(told, folder)
+    options.tell_tracker(told, folder)
     say(f"run folder: {folder}   (murmura evaluate {folder})")

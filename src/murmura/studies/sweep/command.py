@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from murmura.cli import options
 from murmura.cli.console import say
-from murmura.cli.report import show_table, tell_tracker, tracker, write_report
+from murmura.cli.report import show_table, write_report
 from murmura.studies.compare.command import collect, load_data
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def sweep(
     from murmura.studies.sweep.run import sweep as run
     from murmura.studies.sweep.section import swept
 
-    told, team = tracker(log), options.team(config.workers, cluster, cluster_tls)
+    told, team = options.tracker(log), options.team(config.workers, cluster, cluster_tls)
     plan, what = plan_config(config, load_data(config.data))
     options.refuse_classifiers(plan, cluster)
     folder = options.new_folder(out, plan.prepared.data, "sweep", config.key)
@@ -41,4 +41,4 @@ def sweep(
         show_table(table)
     say(f"run folder: {folder}")
     write_report(folder)
-    tell_tracker(told, folder)
+    options.tell_tracker(told, folder)
