@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.clusters import cluster_at
 from murmura.cli.console import progress, say, tell
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def simulate(
     held = PopulationFiles.open(population)
     plan = _plan(model, settings, seed, held)
     folder = options.new_folder(out, population.name, model)
-    with cluster_at(cluster, cluster_tls, folder) as carried, progress() as bar, locked(folder):
+    with options.cluster_at(cluster, cluster_tls, folder) as carried, progress() as bar, locked(folder):
         tasks = TaskEngine() if carried is None else carried.tasks
         training = ShardedTraining(tasks, plan, held, folder, shard or SHARD, checkpoint_every)
         rounds = plan.itinerary.rounds
