@@ -7,16 +7,23 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.lab.papers.experiments import experiment
-from murmura.lab.papers.kept import PLACE, KeptResult, checkout, keep, kept_results, written
-from murmura.lab.papers.kept_page import kept_page
+from murmura.lab.papers.published_results import (
+    PLACE,
+    PublishedResult,
+    checkout,
+    keep,
+    published_page,
+    published_results,
+    written,
+)
 
 SHOWN = experiment("thesis-fig4.2")
 ENDS = (".csv", "-tables.csv", ".json")
 NAMES = {f"{SHOWN.name}{end}" for end in ENDS}
 
 
-def result(data: str, quick: bool = False) -> KeptResult:
-    return KeptResult(data, "2026-11-18", "1a2b3c4", 3, 217, 25.0, quick)
+def result(data: str, quick: bool = False) -> PublishedResult:
+    return PublishedResult(data, "2026-11-18", "1a2b3c4", 3, 217, 25.0, quick)
 
 
 def wrote(folder: Path, numbers: dict[str, float], *, header: str = "data,ours", quick: bool = False) -> Path:
@@ -90,7 +97,7 @@ def test_every_kept_result_has_a_page_with_a_section_for_each_data_set() -> None
     root = checkout()
     assert root is not None
     for file in sorted((root / PLACE).glob("*.json")):
-        page = kept_page(experiment(file.stem), file.parent)
+        page = published_page(experiment(file.stem), file.parent)
         sections = [line[3:] for line in page.splitlines() if line.startswith("## ")]
-        assert sections == list(kept_results(file.stem, file.parent)), file.name
+        assert sections == list(published_results(file.stem, file.parent)), file.name
         assert json.loads(file.read_text(encoding="utf-8"))["experiment"] == file.stem

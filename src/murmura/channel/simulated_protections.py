@@ -11,7 +11,7 @@ from murmura.core.plugins import imported
 
 # by the name that the setting `channel` gives them
 PROTOCOLS = {
-    "shares": "murmura.lab.protections.additive:three_shares",
+    "shares": "murmura.lab.protections.secret_sharing:three_shares",
     "masks": "murmura.lab.protections.pairwise_masks:PairwiseMasks",
     "ckks": "murmura.lab.protections.ckks:Ckks",
 }
@@ -25,11 +25,11 @@ def sum_protocol(name: str) -> SumProtocol:
 
 def mechanism_chain() -> Callable[..., Chain]:
     """What makes the channel of a phase whose noise is another than that of two aggregators."""
-    made: Callable[..., Chain] = imported("murmura.lab.protections.simulated_mechanisms:mechanism_chain")
+    made: Callable[..., Chain] = imported("murmura.lab.protections.mechanisms:mechanism_chain")
     return made
 
 
 def mechanism_terms() -> Callable[..., NoiseTerms]:
     """What makes the terms of such noise."""
-    made: Callable[..., NoiseTerms] = imported("murmura.lab.protections.simulated_mechanisms:mechanism_terms")
+    made: Callable[..., NoiseTerms] = imported("murmura.lab.protections.mechanisms:mechanism_terms")
     return made

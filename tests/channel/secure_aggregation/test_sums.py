@@ -17,8 +17,8 @@ from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.row_bounds import RowBounds
 from murmura.core.update import SparseRows, Update
-from murmura.lab.protections.additive import AdditiveShares, joined, split_among
 from murmura.lab.protections.pairwise_masks import PairwiseMasks
+from murmura.lab.protections.secret_sharing import AdditiveShares, joined, split_among
 
 ITEMS, CLIENTS = 30, 9
 

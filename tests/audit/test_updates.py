@@ -17,12 +17,9 @@ from murmura.lab.audits.attack import (
     RatingQuestion,
 )
 from murmura.lab.audits.attacked_training import AttackedTraining
-from murmura.lab.audits.fedsplit.group_ratings import FedSplitRatings
-from murmura.lab.audits.fedsplit.group_updates import balanced, known_values
-from murmura.lab.audits.fedsplit.items import FedSplitMembers
-from murmura.lab.audits.fedsplit.svd_ratings import FedSplitSvdRatings
-from murmura.lab.audits.judge import AttackScores
-from murmura.lab.audits.known_ratings import GuessScores
+from murmura.lab.audits.fedsplit_svd_updates import FedSplitSvdRatings
+from murmura.lab.audits.fedsplit_updates import FedSplitMembers, FedSplitRatings, balanced, known_values
+from murmura.lab.audits.judge import AttackScores, GuessScores
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.studies.methods import method
 from tests.audit.worlds import world

@@ -39,14 +39,14 @@ class Conspiracy:
     attack: PoisoningAttack
     algorithm: Algorithm
     people: Population
-    wicked: Bools  # (clients,)
+    malicious: Bools  # (clients,)
     target: int
     seed: int = 0
     memory: dict[str, NDArray[Any]] = field(default_factory=dict)  # what they noted in earlier rounds
 
     def among(self, phase: Phase, round: int, clients: Ints) -> Bools:
         """Those who lie in this exchange; of an attack by one device the first of them, or of the cohort."""
-        lying: Bools = self.wicked[clients]
+        lying: Bools = self.malicious[clients]
         if self.attack.alone(phase) and len(clients):
             first = int(np.argmax(lying))  # where none of them was called: whoever is the first
             lying = np.arange(len(clients)) == first
@@ -54,7 +54,7 @@ class Conspiracy:
 
     def lie(self, phase: Phase, context: RoundContext) -> Lie | None:
         """What each of them sends."""
-        return self.attack.lie(LiarsView(self, phase, context))
+        return self.attack.lie(MaliciousView(self, phase, context))
 
     def history(self, client: int) -> History:
         """What a liar holds; of which she would share everything."""
@@ -63,7 +63,7 @@ class Conspiracy:
 
 
 @dataclass(frozen=True, eq=False)
-class LiarsView:
+class MaliciousView:
     """One exchange, as liars see it."""
 
     plot: Conspiracy
@@ -92,10 +92,10 @@ class LiarsView:
         if self.context.info.counts is not None:
             return self.context.info.counts
         seen = np.zeros(self.context.info.items, np.int64)
-        wicked = np.flatnonzero(self.plot.wicked)
-        for client in wicked.tolist():
+        malicious = np.flatnonzero(self.plot.malicious)
+        for client in malicious.tolist():
             seen[self.plot.history(client).item] += 1
-        return seen * self.context.info.clients // max(1, len(wicked))
+        return seen * self.context.info.clients // max(1, len(malicious))
 
     def popular(self, n: int) -> Ints:
         """The n most popular items on offer beside the target."""
@@ -106,9 +106,9 @@ class LiarsView:
 
     def known(self) -> Iterator[History]:
         """Some of the histories of liars, in every round others."""
-        wicked = np.flatnonzero(self.plot.wicked)
-        take = self.stream.choose(len(wicked), min(TAUGHT, len(wicked)))
-        return (self.plot.history(int(client)) for client in wicked[take])
+        malicious = np.flatnonzero(self.plot.malicious)
+        take = self.stream.choose(len(malicious), min(TAUGHT, len(malicious)))
+        return (self.plot.history(int(client)) for client in malicious[take])
 
     def as_if(self, items: Ints) -> Update:
         """The update of somebody who has exactly these items: a false history, sent by an honest device."""
@@ -210,7 +210,7 @@ class PoisoningAttack(Attack):
         return not self.by_share
 
     @abstractmethod
-    def lie(self, view: LiarsView) -> Lie | None:
+    def lie(self, view: MaliciousView) -> Lie | None:
         """What each liar sends in an exchange; None: what it would send anyway."""
 
 

@@ -13,8 +13,8 @@ from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.protections.local_privacy import NoisyUpdates, shortened
 from murmura.lab.protections.mechanisms import Guarantee, analytic_sigma
-from murmura.lab.protections.noisy_letters import NoisyLetters, shortened
 from murmura.runtimes.inprocess import InProcess
 from tests.fedsplit.worlds import raters
 
@@ -30,7 +30,7 @@ def trained(method: FedSplit) -> tuple[FederatedModel, list[SentUpdate]]:
 
 
 def test_letters_have_all_items_and_no_negative_factor_and_the_mean_is_public() -> None:
-    method = NoisyLetters(**SMALL, letter_noise=0.5, letter_clip=4.0)
+    method = NoisyUpdates(**SMALL, update_noise=0.5, update_clip=4.0)
     model, letters = trained(method)
     assert len(letters) == 5
     for letter in letters:
@@ -41,8 +41,8 @@ def test_letters_have_all_items_and_no_negative_factor_and_the_mean_is_public() 
 
 
 def test_noise_is_as_large_as_stated_in_the_biases_which_nothing_cuts() -> None:
-    """sigma = 2 C letter_noise, five standard errors; a letter of half of it would be found out."""
-    _, letters = trained(NoisyLetters(**SMALL, letter_noise=30.0, letter_clip=4.0))
+    """sigma = 2 C update_noise, five standard errors; a letter of half of it would be found out."""
+    _, letters = trained(NoisyUpdates(**SMALL, update_noise=30.0, update_clip=4.0))
     drawn = np.concatenate([one.update.tables["items"].values[:, 3] for one in letters])
     sigma, n = 2 * 4.0 * 30.0, len(drawn)
     assert abs(drawn.std() / sigma - 1) < 5 / math.sqrt(2 * n)
@@ -51,10 +51,10 @@ def test_noise_is_as_large_as_stated_in_the_biases_which_nothing_cuts() -> None:
 
 def test_without_noise_and_with_room_it_is_fedsplit_with_a_public_mean() -> None:
     mu = 3.5
-    noisy, _ = trained(NoisyLetters(**SMALL, letter_noise=1e-12, letter_clip=1e3, public_mean=mu))
+    noisy, _ = trained(NoisyUpdates(**SMALL, update_noise=1e-12, update_clip=1e3, public_mean=mu))
 
     class Told(FedSplit):
-        means = NoisyLetters.means
+        means = NoisyUpdates.means
         public_mean = mu
 
     plain, _ = trained(Told(**SMALL))
@@ -63,7 +63,7 @@ def test_without_noise_and_with_room_it_is_fedsplit_with_a_public_mean() -> None
 
 
 def test_the_accountant_of_a_letter() -> None:
-    """Any two letters of length C are at most 2 C apart: noise of letter_noise times that is 1/noise-GDP."""
+    """Any two letters of length C are at most 2 C apart: noise of update_noise times that is 1/noise-GDP."""
     sigma = analytic_sigma(2 * 4.0, Guarantee(8.0, 1e-3))
     assert sigma / (2 * 4.0) == pytest.approx(1 / mu_of(8.0, 1e-3))
     assert epsilon_of(2 * 4.0 / sigma, 1e-3) == pytest.approx(8.0)

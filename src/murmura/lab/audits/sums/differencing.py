@@ -20,9 +20,7 @@ from murmura.core.observed_sum import ObservedSum
 from murmura.core.rng import Stream
 from murmura.lab.audits.attack import ItemClaims
 from murmura.lab.audits.judge import auc
-from murmura.lab.audits.sums.observed import tiny_phases
-from murmura.lab.audits.sums.row_space import RowSpace
-from murmura.lab.audits.sums.sum_attack import SumAttack, SumKnowledge
+from murmura.lab.audits.sums.sum_attack import RowSpace, SumAttack, SumKnowledge, tiny_phases
 
 
 @dataclass(frozen=True, eq=False)

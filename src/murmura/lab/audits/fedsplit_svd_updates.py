@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.lab.audits.attack import AdversaryKnowledge, ObservedUpdates, RatingAttack, RatingQuestion
-from murmura.lab.audits.fedsplit.group_updates import known_values, update_table
+from murmura.lab.audits.fedsplit_updates import known_values, update_table
 
 BIAS_VARIANCE = 0.2  # of people's biases, in squared stars, before anything is known
 EXACT = 1e-8  # the least variance of what k vectors leave out
