@@ -16,9 +16,9 @@ from murmura.core.rng import Stream
 from murmura.kernels.packing import PackedPairs
 from murmura.lab.audits.attack import Attack, ItemClaims
 from murmura.lab.audits.sums.sum_attack import (
-    ShadowClients,
     ObservedSums,
     RowSpace,
+    ShadowClients,
     SumItemAttack,
     SumKnowledge,
     Tells,

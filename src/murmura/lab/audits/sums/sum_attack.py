@@ -201,8 +201,9 @@ class SumKnowledge:
 
     def _people(self, histories: list[Ints], stream: Stream) -> ShadowClients:
         secrets = stream.words(2 * len(histories)).reshape(-1, 2)
-        return ShadowClients(self.algorithm, self.public.info, histories, np.ascontiguousarray(secrets),
-        self.value)
+        return ShadowClients(
+            self.algorithm, self.public.info, histories, np.ascontiguousarray(secrets), self.value
+        )
 
     def asked(self) -> Bools:
         """(clients, items) what can be claimed: of every victim the items that are not known already."""
