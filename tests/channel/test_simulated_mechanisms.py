@@ -22,9 +22,7 @@ from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.lab.protections.mechanisms import (
-    L1Clip,
     MechanismChain,
-    Truncation,
     mechanism_chain,
     mechanism_terms,
 )
@@ -101,17 +99,16 @@ def test_no_contribution_is_longer_than_the_clip_in_l1(seed: int, scale: float, 
     index = np.sort(rng.choice(ITEMS, rows, replace=False)).astype(np.int32)
     update = Update({"items": SparseRows(index, rng.normal(0, scale, (rows, 4)).astype(np.float32))})
     sent = chain.ring.server(chain.device(update, Rng(client_secrets(0, 1)[0], 1), 1)).astype(np.float64)
-    assert np.abs(chain.stages[-1].server(sent)[1:]).sum() <= CLIP * (1 + 1e-12)
+    assert np.abs((sent * chain.steps)[1:]).sum() <= CLIP * (1 + 1e-12)
 
 
 def test_l2_clip_and_rounding_at_random_would_be_too_long() -> None:
     """Of 2,000 equal numbers those of L2 length C have an L1 length of 45 C, and rounding up adds to it."""
-    vector, rng = SparseVector(np.arange(2000), np.full(2000, 1.0)), Rng(client_secrets(0, 1)[0], 1)
-    short = L1Clip(CLIP).device(vector, rng)
+    chain, rng = through("laplace", 1.0), Rng(client_secrets(0, 1)[0], 1)
+    short = SparseVector(np.arange(1, 2001), chain.shortened(np.full(2000, 1.0)))
     assert np.abs(short.value).sum() == pytest.approx(CLIP)
     assert np.sqrt((short.value**2).sum()) < CLIP / 40
-    steps = np.full(2000, 2e-3)
-    assert np.abs(Truncation(steps).device(short, rng).value * steps).sum() <= CLIP
+    assert np.abs(chain.rounded(short, rng) * chain.steps[short.place]).sum() <= CLIP
 
 
 @pytest.mark.parametrize("channel", MECHANISMS)

@@ -15,10 +15,9 @@ from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
 from murmura.core.split import Split
 from murmura.data.filters import LatestPerPair
-from murmura.data.splits.day_order import cut_to_days
-from murmura.data.splits.npz import save_split
 from murmura.data.splits.random_holdout import RandomHoldout
-from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
+from murmura.data.splits.split_files import save_split
+from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout, cut_to_days
 from murmura.engine.protocol import Protocol, protocol, whole_split
 from murmura.engine.protocol_text import with_order
 from murmura.runtimes.simulation import simulate

@@ -36,7 +36,7 @@ COMMANDS: Registry[Command] = Registry(
         "invite": "murmura.server.commands.invite:invite_app",
         "rounds": "murmura.server.commands.rounds:rounds_app",
         "verify": "murmura.server.commands.verify:verify",
-        "silos": "murmura.runtimes.flower.command:silos_app",
+        "silos": "murmura.server.organisations.command:silos_app",
         "join": "murmura.device.commands.join:join",
         "consent": "murmura.device.commands.consent:consent",
         "ledger": "murmura.device.commands.ledger:ledger_app",

@@ -138,8 +138,8 @@ def split_data(
 ) -> None:
     """Filter and cut a data set, and save the split with the fingerprint of its data."""
     from murmura.data.filters import apply_filters, filter_named
-    from murmura.data.splits.npz import describe_split, save_split
     from murmura.data.splits.registry import split_named
+    from murmura.data.splits.split_files import describe_split, save_split
 
     rule = split_named(kind, options.parse_settings(setting, [kind])[kind])
     steps = [filter_named(*_named_number(text)) for text in filters]
@@ -187,8 +187,7 @@ def synth_data(
     ] = False,
 ) -> None:
     """Make up a data set with planted tastes and popular items; the same numbers give the same rows."""
-    from murmura.data.sources.synthetic import SyntheticSettings, generate
-    from murmura.data.sources.synthetic_population import write_synthetic
+    from murmura.data.sources.synthetic import SyntheticSettings, generate, write_synthetic
     from murmura.data.tables.interactions_file import write_table
 
     sizes = {"users": users, "items": items, "interactions": interactions}

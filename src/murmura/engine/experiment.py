@@ -14,17 +14,15 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.interactions import Interactions
-from murmura.core.method import Method
-from murmura.core.model import Among, Model
+from murmura.core.model import Among, Method, Model, RankedLists
 from murmura.core.plugins import imported
 from murmura.core.progress import SILENT, Progress
-from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
 from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
 from murmura.engine.run_folder import Run
 from murmura.evaluation import DEFAULT_METRICS, Evaluation, evaluate
-from murmura.evaluation.ratings import rating_errors
+from murmura.evaluation.measure import rating_errors
 from murmura.evaluation.sampled import evaluate_sampled
 
 REASONS, REASON_HEADER = "reasons.csv", ("user", "item", "name", "term", "gain", "because")

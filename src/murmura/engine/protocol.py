@@ -27,16 +27,17 @@ from murmura.data.filters import (
     RaiseTo,
     apply_filters,
 )
-from murmura.data.interchange.split_files import GivenSplit
-from murmura.data.likes import likes_of
-from murmura.data.repeats import apply_repeats
-from murmura.data.splits.cold_items import ColdItems
-from murmura.data.splits.day_order import Order, cut_to_days
-from murmura.data.splits.leave_one_out import LeaveOneOut
-from murmura.data.splits.random_holdout import CoveredRandomHoldout, LegacyRandomHoldout, RandomHoldout
+from murmura.data.repeats import apply_repeats, likes_of
+from murmura.data.splits.random_holdout import (
+    ColdItems,
+    CoveredRandomHoldout,
+    LegacyRandomHoldout,
+    RandomHoldout,
+)
 from murmura.data.splits.registry import DEALS, AnySplit, split_named
 from murmura.data.splits.rule import Seed
-from murmura.data.splits.temporal import TemporalHoldout
+from murmura.data.splits.split_files import GivenSplit
+from murmura.data.splits.temporal import LeaveOneOut, Order, TemporalHoldout, cut_to_days
 from murmura.engine.protocol_text import CHANGES, GIVEN, OWN, SPLIT, taken_apart
 from murmura.engine.run_folder import Run
 from murmura.engine.sealed import Choice, Sealed

@@ -11,15 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from murmura.core.catalogue import Dataset
-from murmura.core.errors import DataError, SettingError
+from murmura.core.errors import DataError, SettingError, did_you_mean
 from murmura.core.interactions import Interactions
 from murmura.core.plugins import Registry
-from murmura.core.spelling import did_you_mean
 from murmura.data.frames import from_frame, from_sparse, is_sparse
 from murmura.data.graphs.exploration import EXCLUDED
-from murmura.data.likes import likes_of
 from murmura.data.reading import READING_KEYS, Reading, described
-from murmura.data.repeats import Repeats
+from murmura.data.repeats import Repeats, likes_of
 from murmura.data.sources import (
     amazon,
     embedded,

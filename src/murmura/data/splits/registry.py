@@ -12,11 +12,15 @@ from murmura.core.interactions import Interactions
 from murmura.core.plugins import imported, unknown_name
 from murmura.core.settings import as_dict
 from murmura.core.split import Split
-from murmura.data.interchange.split_files import GivenSplit
-from murmura.data.splits.cold_items import ColdItems
-from murmura.data.splits.leave_one_out import LeaveOneOut
-from murmura.data.splits.random_holdout import CoveredRandomHoldout, KFold, LegacyRandomHoldout, RandomHoldout
-from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
+from murmura.data.splits.random_holdout import (
+    ColdItems,
+    CoveredRandomHoldout,
+    KFold,
+    LegacyRandomHoldout,
+    RandomHoldout,
+)
+from murmura.data.splits.split_files import GivenSplit
+from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, LeaveOneOut, TemporalHoldout
 
 
 class SplitRule(Protocol):

@@ -15,15 +15,13 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
-from murmura.core.model import Model
-from murmura.core.score_terms import ScoreTerms
+from murmura.core.model import Model, ScoreTerms
 from murmura.engine.experiment import REASONS as REASONS_FILE
 from murmura.engine.run_folder import Run
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, number, plain_table
 from murmura.studies.entry_runs import EntryAnalysis, EntryRun
-from murmura.studies.runs.parts import read_columns
 
 REASONS = ("first reason", "largest term", "random feature")
 LENGTH = 10  # of the lists
@@ -110,7 +108,7 @@ MOST = 8  # bars of one person; what is left is one more
 
 def section(compared: Compared) -> Section | None:
     """The reasons of the first seed of the first models that give any, and what removal says of them."""
-    firsts = [(model.label, model.parts[0].run) for model in compared.folder.models if model.parts]
+    firsts = [(model.label, model.parts[0]) for model in compared.folder.models if model.parts]
     known = [(label, found) for label, run in firsts if (found := read_reasons(run))]
     pictures = [reasons_picture(place, *one) for place, one in enumerate(known[:EXPLAINED])]
     measured = FIDELITY.read(compared.folder.run)
@@ -152,7 +150,7 @@ def read_reasons(run: Run) -> list[ExplainedItem]:
     if not run.has(REASONS_FILE):
         return []
     found: dict[tuple[str, str], list[Bar]] = {}
-    rows = read_columns(run, REASONS_FILE, user=str, item=str, name=str, term=float, because=int)
+    rows = run.read_columns(REASONS_FILE, user=str, item=str, name=str, term=float, because=int)
     for user, item, name, term, because in rows:
         found.setdefault((user, item), []).append(Bar(name, term, because == 1))
     return [ExplainedItem(user, item, tuple(bars)) for (user, item), bars in found.items()]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.evaluation.metric_names import title
+from murmura.evaluation.registry import title
 from murmura.report.drawing import Picture, canvas, curve_height, curve_styles, logarithmic, note
 from murmura.report.page import Compared, Section
 from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, plain_table

@@ -14,8 +14,7 @@ import numpy as np
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.core.method import Method
-from murmura.core.model import Model
+from murmura.core.model import Method, Model
 from murmura.core.progress import Progress
 from murmura.core.split import Split
 from murmura.engine.experiment import CURVE, ExperimentResult

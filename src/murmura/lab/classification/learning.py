@@ -15,12 +15,12 @@ import numpy as np
 from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.errors import RunError
 from murmura.engine.experiment import CURVE
+from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.evaluation.registry import TARGETS
 from murmura.evaluation.significance import compare_values, holm
 from murmura.lab.classification.classified_samples import ANSWERS, CONFUSION, SHARES, LearningCurve, rounds_name
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.runs.finished_run import RunFolder
 
 WEIGHTS = ("effective clients", "smallest weight", "largest weight", "capped")
 AGREEMENT = ("both right", "only the baseline right", "only this one right", "both wrong")
@@ -77,14 +77,14 @@ def read_learning(comparison: ComparisonFolder) -> list[LearnedEntry]:
     """Every entry with a finished run that was scored after every round."""
     found = []
     for model in comparison.models:
-        if seeds := {part.seed: read_seed(part) for part in model.done if part.run.has(CURVE)}:
+        if seeds := {part.seed: read_seed(part) for part in model.done if part.has(CURVE)}:
             found.append(LearnedEntry(model.label, seeds))
     return found
 
 
-def read_seed(part: RunFolder) -> LearnedSeed:
+def read_seed(run: Run) -> LearnedSeed:
     """One finished run; refuses files that do not fit each other."""
-    run, right, confusion = part.run, None, None
+    right, confusion = None, None
     try:
         header, lines = run.read_table(CURVE)
         accuracy = np.array(lines, np.float64).reshape(len(lines), len(header))[:, 1:]
@@ -95,7 +95,7 @@ def read_seed(part: RunFolder) -> LearnedSeed:
             right = np.array([int(one) for client in clients for one in digits[client]], np.int64) == 1
         if run.has(CONFUSION):
             confusion = np.array([row[1:] for row in run.read_table(CONFUSION)[1]], np.int64)
-        weights = {key: part.metrics[key] for key in WEIGHTS if key in part.metrics}
+        weights = {key: run.metrics[key] for key in WEIGHTS if key in run.metrics}
         return LearnedSeed(LearningCurve(accuracy, held_out), right, confusion, weights)
     except (ValueError, KeyError, TypeError):
         raise RunError(f"{run.path} is damaged: {CURVE} and {ANSWERS} do not fit; run it again.") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from murmura.core.catalogue import Dataset
-from murmura.data.groups import random_groups
+from murmura.data.user_tables import random_groups
 from murmura.engine.protocol import PreparedData, Protocol, prepare
 from murmura.evaluation.categories import category_bias
 from murmura.evaluation.intervals import Interval, seed_interval

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from murmura.core.files import write_whole
+from murmura.engine.part_files import printable
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval
 from murmura.lab.analyses.training_sections import convergence_section
@@ -49,7 +50,6 @@ from murmura.report.page import Section, document
 from murmura.report.sections.facts import environment_table
 from murmura.report.table import ReportTable, to_csv
 from murmura.studies.compare.folder import read_runs
-from murmura.studies.runs.parts import printable
 from murmura.studies.search.section import search_picture
 
 HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from murmura.engine.part_files import ordered
 from murmura.evaluation.intervals import Interval
-from murmura.evaluation.metric_names import better
-from murmura.evaluation.paired import ALPHA, PairedDifference
+from murmura.evaluation.registry import better
+from murmura.evaluation.significance import ALPHA, PairedDifference
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.classification.learning import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.lab.papers.data_facts import GROUPS, SIZES, TRAINING
@@ -30,7 +31,6 @@ from murmura.report.table import (
 )
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.item_exposure import MEAN_DISPARITY, Bias, bias, frequencies
-from murmura.studies.runs.parts import ordered
 from murmura.studies.runs.reproduction import RowChoice
 from murmura.studies.runs.trials import Trial, best
 from murmura.studies.sweep.folder import points

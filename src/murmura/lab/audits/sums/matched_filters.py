@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.contract import Algorithm
 from murmura.core.errors import DataError
-from murmura.core.observed_sum import ObservedSum
+from murmura.core.population import ObservedSum
 from murmura.core.rng import Stream
 from murmura.kernels.packing import PackedPairs
 from murmura.lab.audits.attack import Attack, ItemClaims

@@ -14,10 +14,8 @@ from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.contract import Algorithm, ClientState, FederationInfo, Phase, RoundContext
 from murmura.core.errors import DataError, MurmuraError
 from murmura.core.kernel import CohortRound, Kernel
-from murmura.core.observed_sum import ObservedSum
-from murmura.core.population import Population, States
+from murmura.core.population import ObservedSum, Population, States, Tally
 from murmura.core.rng import Stream, Words
-from murmura.core.tally import Tally
 from murmura.core.update import Update
 from murmura.lab.audits.attack import AdversaryKnowledge, Attack, ItemClaims
 
