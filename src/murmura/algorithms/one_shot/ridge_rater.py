@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
-from murmura.algorithms.fedsplit.local import solve_ridge
+from murmura.algorithms.fedsplit.groups import solve_ridge
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
     Algorithm,
