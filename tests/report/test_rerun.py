@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from murmura.cli import options
 from murmura.engine.run_folder import Run
-from murmura.report.command_lines import FILE, inline, rerun
+from murmura.report.sections.facts import FILE, inline, rerun
 from murmura.studies.compare.folder import ComparisonFolder
 
 plain = st.recursive(

@@ -23,7 +23,7 @@ SECTIONS: Registry[SectionOf] = Registry(
     "murmura.sections",
     {
         "results": "murmura.studies.compare.section:section",
-        "order": "murmura.report.sections.order:section",
+        "order": "murmura.report.sections.differences:order_section",
         "sweep": "murmura.studies.sweep.section:section",
         "freshness": "murmura.lab.analyses.training_sections:freshness_section",
         "groups": "murmura.lab.groups.section:section",
@@ -31,7 +31,7 @@ SECTIONS: Registry[SectionOf] = Registry(
         "metrics": "murmura.report.sections.metrics:section",
         "traffic": "murmura.report.sections.traffic:section",
         "training": "murmura.report.sections.training:section",
-        "planes": "murmura.report.sections.planes:section",
+        "planes": "murmura.report.sections.metrics:entropy_section",
         "popularity": "murmura.lab.analyses.exposure_sections:popularity_section",
         "categories": "murmura.lab.analyses.exposure_sections:bias_section",
         "reasons": "murmura.lab.analyses.fidelity:section",

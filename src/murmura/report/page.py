@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,28 @@ import yaml
 from murmura.core.files import write_whole
 from murmura.engine.part_files import printable
 from murmura.report.drawing import Picture
-from murmura.report.glossary import terms_of
 from murmura.report.summary import Results, summarise
 from murmura.report.table import FORMATS, ReportTable
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.item_exposure import Bias, Frequencies, bias, frequencies, with_disparity
 from murmura.studies.sweep.folder import SweepPoint, points
+
+GLOSSARY_FILE = "glossary"
+
+
+@cache
+def words(name: str) -> dict[str, Any]:
+    """The texts of a section, from `words/<name>.yaml`."""
+    file = resources.files("murmura.report").joinpath("words", f"{name}.yaml")
+    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return found
+
+
+def terms_of(headings: Iterable[str]) -> dict[str, str]:
+    """The words of the glossary that occur."""
+    text = "\n".join(headings)
+    return {word: one["means"] for word, one in words(GLOSSARY_FILE).items() if re.search(one["where"], text)}
+
 
 LIST = "tables.txt"  # beside the tables: which of them a report wrote
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own

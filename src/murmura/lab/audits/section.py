@@ -11,9 +11,8 @@ from murmura.evaluation.intervals import Interval
 from murmura.lab.audits.audit import EPSILON, HINTS, Audit, Finding, HintFinding, read_audits
 from murmura.lab.audits.judge import FALSE_ALARMS
 from murmura.report import drawing
-from murmura.report.glossary import words
-from murmura.report.page import Compared, Section
-from murmura.report.sections.planes import scatter, upwards
+from murmura.report.page import Compared, Section, words
+from murmura.report.sections.metrics import scatter, upwards
 from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.table import MISSING, NONE, ReportTable, TableCell, plain_table
 
