@@ -19,23 +19,11 @@ import numpy as np
 
 from murmura.channel.ring import Ring
 from murmura.channel.shares import expanded_sum
-from murmura.channel.sum_protocol import (
-    NOBODY,
-    AbortedSumError,
-    DropOuts,
-    SumProtocol,
-    SumSession,
-)
+from murmura.channel.sum_protocol import NOBODY, AbortedSumError, DropOuts, SumProtocol, SumSession
 from murmura.core.errors import SettingError
 from murmura.core.rng import Words
 from murmura.lab.protections import secret_sharing
-from murmura.lab.protections.masking_device import (
-    Kind,
-    MaskingDevice,
-    PublicKeys,
-    pair_mask,
-    sign,
-)
+from murmura.lab.protections.masking_device import Kind, MaskingDevice, PublicKeys, pair_mask, sign
 
 _NUMBER = 4  # bytes that name a peer in a message
 
