@@ -36,8 +36,8 @@ def sweep(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fa
 def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How often items are updated in training and recommended, against their popularity."""
     from murmura.lab.analyses.exposure_sections import frequency_table
+    from murmura.lab.analyses.item_exposure import frequencies
     from murmura.studies.compare.folder import ComparisonFolder
-    from murmura.studies.item_exposure import frequencies
 
     _answer(folder, frequency_table(frequencies(ComparisonFolder.open(folder))), as_json, as_csv)
 
@@ -46,9 +46,9 @@ def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
 def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """The bias of training and lists towards categories of items, and the bias disparity."""
     from murmura.lab.analyses.exposure_sections import bias_table
+    from murmura.lab.analyses.item_exposure import bias as bias_of
+    from murmura.lab.analyses.item_exposure import frequencies
     from murmura.studies.compare.folder import ComparisonFolder
-    from murmura.studies.item_exposure import bias as bias_of
-    from murmura.studies.item_exposure import frequencies
 
     comparison = ComparisonFolder.open(folder)
     found = bias_of(comparison, frequencies(comparison))

@@ -10,10 +10,10 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Longs
 from murmura.evaluation.beyond_accuracy import HEAD, ranked_shares
+from murmura.lab.analyses.item_exposure import Bias, Frequencies
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, estimate_cell, number, plain_table
-from murmura.studies.item_exposure import Bias, Frequencies
 from murmura.studies.sweep.folder import Sweep, value_text
 
 UPDATED, RECOMMENDED = 1000, 250  # items along the axis, as in the thesis

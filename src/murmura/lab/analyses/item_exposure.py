@@ -27,9 +27,9 @@ from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import named_data
 from murmura.studies.sweep.folder import SweepPoint
+from murmura.studies.sweep.section import MEAN_DISPARITY
 
 PRINTED = "thesis_table_4_5.csv"
-MEAN_DISPARITY = "mean |BD|"
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def with_disparity(found: Sequence[SweepPoint], shown: Bias | None) -> list[Swee
 
 def printed_bias(data: str) -> dict[str, float]:
     """B_T of a data set as table 4.5 of the thesis prints it, by category; {} where it prints none."""
-    text = resources.files("murmura.studies").joinpath(PRINTED).read_text(encoding="utf-8")
+    text = resources.files("murmura.lab.analyses").joinpath(PRINTED).read_text(encoding="utf-8")
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     return {row["category"]: float(row["bias"]) for row in rows if row["data"] == data}
 
