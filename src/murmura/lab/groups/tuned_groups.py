@@ -239,7 +239,7 @@ class TuningRequest:
 
 
 def tuned_table(
-    dataset: Dataset, request: TuningRequest, folder: Path, heard: StatusListener, source: dict[str, Any]
+    dataset: Dataset, request: TuningRequest, folder: Path, on_progress: StatusListener, source: dict[str, Any]
 ) -> Path:
     """Tune everything on training rows, then open the test part once and compare; the comparison's folder."""
     _refuse_other(folder)
@@ -250,15 +250,17 @@ def tuned_table(
         groupings = [_groups(train, number) for number in range(request.groupings)]
         own = [_ratings(train, groups) for groups in groupings]
         tuned = _choices(
-            [everyone, *(one for ratings in own for one in ratings)], request, folder / "tuned", heard
+            [everyone, *(one for ratings in own for one in ratings)], request, folder / "tuned", on_progress
         )
 
         def chosen(one: GroupRatings) -> CnmfSettings:
             return tuned[one.key(request.tuning)].settings
 
         chosen_by = [{one.name: chosen(one) for one in ratings} for ratings in own]
-        ranks = _ranks(train, list(zip(groupings, chosen_by)), folder / "patterns", request.workers, heard)
-        heard(f"K of the joint factorisations: {', '.join(map(str, ranks))}")
+        ranks = _ranks(
+            train, list(zip(groupings, chosen_by)), folder / "patterns", request.workers, on_progress
+        )
+        on_progress(f"K of the joint factorisations: {', '.join(map(str, ranks))}")
         entries = [ComparisonEntry("cnmf", "cnmf", as_dict(chosen(everyone)))]
         for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
             given = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": settings}
@@ -270,7 +272,7 @@ def tuned_table(
         key = _key(whole.config(whole.entries, whole.seeds, whole.seed), whole.prepared.describe())
         runs = folder / f"runs-{request.groupings}-{key}"
         for line in compare(whole, runs, workers=request.workers):
-            heard(f"{line.label}: MSE {line.values['MSE']:.4f}")
+            on_progress(f"{line.label}: MSE {line.values['MSE']:.4f}")
         return runs
 
 
@@ -284,20 +286,22 @@ def _refuse_other(folder: Path) -> None:
 
 
 def _choices(
-    tasks: list[GroupRatings], request: TuningRequest, folder: Path, heard: StatusListener
+    tasks: list[GroupRatings], request: TuningRequest, folder: Path, on_progress: StatusListener
 ) -> dict[str, GroupChoice]:
     """What everyone chose, by key; says what was kept before it tunes the others."""
     groups = {one.key(request.tuning): one for one in tasks}
     tuned = stored_choices(groups, folder)
     left = {key: one for key, one in groups.items() if key not in tuned}
-    heard(f"{len(tuned)} of {len(groups)} choices are kept in {folder}; {len(left)} are left to tune.")
+    on_progress(f"{len(tuned)} of {len(groups)} choices are kept in {folder}; {len(left)} are left to tune.")
     ratings, started = sum(len(one.value) for one in left.values()), time.perf_counter()
     done = 0
     for key, choice in tune_all(left, request.tuning, folder, request.workers):
         tuned[key] = choice
         done += len(groups[key].value)  # a trial's time grows with the ratings
         forecast = (time.perf_counter() - started) * (ratings - done) / done / 60
-        heard(f"[{len(tuned)}/{len(groups)}] {groups[key].name}: {choice}; about {forecast:.0f} minutes left")
+        on_progress(
+            f"[{len(tuned)}/{len(groups)}] {groups[key].name}: {choice}; about {forecast:.0f} minutes left"
+        )
     return tuned
 
 
@@ -328,7 +332,7 @@ def _ratings(train: Interactions, groups: Ints) -> list[GroupRatings]:
 
 
 def _ranks(
-    train: Interactions, tuned: list[Tuned], folder: Path, workers: int, heard: StatusListener
+    train: Interactions, tuned: list[Tuned], folder: Path, workers: int, on_progress: StatusListener
 ) -> list[int]:
     """K of every grouping, each kept as soon as it is found; one that is kept is not looked for again."""
     tasks = {}
@@ -338,7 +342,9 @@ def _ranks(
         tasks[key] = (train, groups, chosen, number)
     left = {key: task for key, task in tasks.items() if not (folder / f"{key}.json").is_file()}
     if left:
-        heard(f"looking for K of {len(left)} of {len(tasks)} joint factorisations: minutes each on large data.")
+        on_progress(
+            f"looking for K of {len(left)} of {len(tasks)} joint factorisations: minutes each on large data."
+        )
     for _ in _make(_rank, left, folder, workers):
         pass
     return [read_kept(folder, key, lambda kept: int(kept["K"])) for key in tasks]

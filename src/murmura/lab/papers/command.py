@@ -117,9 +117,9 @@ def run(
         if not quick:
             say(_forecast(place.experiment, place.data))
         with progress() as listener:
-            heard = _FitPrinter(listener, place)
-            reproduce(place, team, heard)
-            heard.end()
+            printer = _FitPrinter(listener, place)
+            reproduce(place, team, printer)
+            printer.end()
     _finish(shown, places, out or HERE)
     if quick:
         _show_numbers(out or HERE, shown.name)
