@@ -155,12 +155,12 @@ def keep_run(
 ) -> None:
     """Keep what a whole run wrote, beside the kept results of its other data sets."""
     from murmura.lab.papers.experiments import experiment
-    from murmura.lab.papers.published_results import PLACE, checkout, keep
+    from murmura.lab.papers.published_results import PLACE, checkout, publish
 
     root = checkout()
     if into is None and root is None:
         raise SettingError("--into must name a folder: an installed package has no kept results.")
-    for path in keep(experiment(name), out or HERE, into or (root or Path()) / PLACE):
+    for path in publish(experiment(name), out or HERE, into or (root or Path()) / PLACE):
         say(str(path))
 
 

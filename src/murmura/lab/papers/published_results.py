@@ -137,7 +137,7 @@ class _Folder:
     tables: Mapping[str, tuple[list[str], list[list[str]]]] = field(default_factory=dict)  # CSV: header, rows
 
 
-def keep(shown: Experiment, out: Path, place: Path) -> list[Path]:
+def publish(shown: Experiment, out: Path, place: Path) -> list[Path]:
     """Put what a run wrote into `out` beside what `place` has of other data sets; returns the files.
 
     Of a data set that is kept already, the new result takes the place of the old one.

@@ -127,7 +127,7 @@ def _choices_of(place: ExperimentPlace, workers: int | Workers, log: _Log) -> li
         for later in (False, True):  # a row that takes over what was searched for another comes after it
             some = [(label, row) for label, row in rows if bool(row.tuned_as) == later]
             steps = [_choose(place, label, row, found.get(row.tuned_as)) for label, row in some]
-            found |= {one.label: one for one in run_steps(pool, _try, steps, tried, _kept_trial)}
+            found |= {one.label: one for one in run_steps(pool, _try, steps, tried, _saved_trial)}
     chosen = [found[label] for label in place.experiment.rows]
     place.kept.write_choices(chosen)
     return chosen
@@ -227,7 +227,7 @@ def _prepared(data: str, data_dir: Path | None, rules: str, folder: Path) -> Pre
     return DataConfig(name=data).prepare(rules, data_dir)
 
 
-def _kept_trial(fit: ExperimentFit) -> Trial | None:
+def _saved_trial(fit: ExperimentFit) -> Trial | None:
     """The trial as its file has it; None: it was not made yet."""
     folder = Run(fit.place.folder / TRIALS)
     if not folder.has(fit.file):
