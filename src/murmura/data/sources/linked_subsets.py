@@ -40,8 +40,8 @@ def read_facebook(folder: SourceFolder) -> Dataset:
     mapped, features = folder.optional("item_features.tsv", TABS), None
     predicates = folder.optional("predicate_mapping.tsv", TABS)
     if mapped is not None:
-        name, code = predicates.columns(2) if predicates is not None else ([], [])
-        ids, labels = predicate_and_object(mapped.columns(3), dict(zip(code, name)))
+        names = {code: name for name, code in zip(*predicates.columns(2))} if predicates is not None else {}
+        ids, labels = predicate_and_object(mapped.columns(3), names)
         features = relation_of(mapped.codes(data.items, ids), labels)
     return folder.dataset(data, Catalogue(data.items, features=features, links=links))
 
