@@ -14,7 +14,7 @@ from murmura.baselines.vsm import Vsm
 from murmura.core.arrays import Floats
 from murmura.core.errors import DivergenceError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.kernels.tfidf import item_vectors, require_features
+from murmura.kernels.item_weights import item_vectors, require_features
 from tests.baselines.kit import featured, scattered
 
 KNOWS_FEATURES = ["vsm", "kahfm", "mostpop-by-feature"]

@@ -142,7 +142,7 @@ def test_one_spelling_for_every_protocol(tmp_path: Path) -> None:
     assert with_order("fpl:order=day", "real") == "fpl"
     assert with_order("fpl:test=0.1,order=day", "real") == "fpl:test=0.1"
     found = protocol("fpl:test=0.1,order=day", data)
-    assert (found.order, found.split.test) == ("day", 0.1)  # type: ignore[union-attr]
+    assert (found.order, found.split.test) == ("day", 0.1)  # type: ignore[attr-defined]
     assert as_dict(found)["order"] == "day"
     assert "order" not in as_dict(protocol("fpl", data))  # folders of runs are as they were
     with pytest.raises(SettingError, match="order"):

@@ -20,7 +20,7 @@ from murmura.evaluation.sampled import (
     sampled_key,
     sampled_lists,
 )
-from murmura.kernels.candidates import draw_unmet
+from murmura.kernels.ranking import draw_unmet
 
 ITEMS = 30
 

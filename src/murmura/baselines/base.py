@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.baselines import BASELINES, baseline
-from murmura.core.archive import group, prefixed, read_archive, write_archive
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.errors import DataError, MurmuraError, RunError, SettingError
+from murmura.core.files import group, prefixed, read_archive, write_archive
 from murmura.core.interactions import Interactions, RowIndex, Vocabulary, latest_each
-from murmura.core.method import Method
-from murmura.core.model import Among, Arrays, Model, Watch
+from murmura.core.model import Among, Arrays, Method, Model, RankedLists, Watch
 from murmura.core.progress import SILENT, Progress
-from murmura.core.ranked_lists import RankedLists
 from murmura.core.settings import as_dict, from_dict
 from murmura.neural import require_torch
 

@@ -14,7 +14,7 @@ from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions
 from murmura.core.progress import Progress
 from murmura.core.settings import settings
-from murmura.kernels.tfidf import item_of_pairs, require_features
+from murmura.kernels.item_weights import item_of_pairs, require_features
 
 
 @dataclass(frozen=True, eq=False)

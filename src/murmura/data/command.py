@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
+from murmura.cli.commands import of_the_lab
 from murmura.cli.console import progress, say, table
 from murmura.core.errors import DataError, SettingError
 
@@ -227,10 +228,9 @@ def _table(dataset: Dataset, command: str) -> Interactions:
 def _under(rules: str, dataset: Dataset) -> dict[str, Any]:
     """What a protocol leaves of a data set, and of its training part."""
     from murmura.engine.protocol import protocol
-    from murmura.studies.data_facts import SOURCE, data_facts
 
-    found = data_facts(dataset, protocol(rules, dataset))
-    parts = {part: values for part, values in found.items() if part != SOURCE}
+    found = of_the_lab("data facts")(dataset, protocol(rules, dataset))
+    parts = {part: values for part, values in found.items() if part != "source"}
     return {
         "protocol": rules,
         **{part: {what: one.mean for what, one in values.items()} for part, values in parts.items()},

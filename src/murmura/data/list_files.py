@@ -12,7 +12,7 @@ from murmura.core.arrays import Longs, Singles
 from murmura.core.errors import DataError, SettingError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.ranked_lists import NO_ITEM, RankedLists
+from murmura.core.model import NO_ITEM, RankedLists
 from murmura.data.tables.text_file import read_text
 
 Row = Sequence[Any]

@@ -13,8 +13,8 @@ import numpy as np
 
 from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
-from murmura.core.grouping import Grouping
 from murmura.core.interactions import Attributes, Vocabulary
+from murmura.core.schedule import Grouping
 from murmura.data.tables.text_file import read_text
 
 WORDS = {"true": 1.0, "false": 0.0}
