@@ -130,18 +130,17 @@ class Interactions:
     @cached_property
     def by_user(self) -> RowIndex:
         """The rows of each user, items ascending: a compressed row index."""
-        order = np.lexsort((self.item, self.user))
-        return RowIndex(
-            _starts(self.user, self.n_users), _frozen(self.item[order]), _frozen(self.value[order]), order
-        )
+        return self._rows_of(self.user, self.n_users, self.item)
 
     @cached_property
     def by_item(self) -> RowIndex:
         """The rows of each item, users ascending."""
-        order = np.lexsort((self.user, self.item))
-        return RowIndex(
-            _starts(self.item, self.n_items), _frozen(self.user[order]), _frozen(self.value[order]), order
-        )
+        return self._rows_of(self.item, self.n_items, self.user)
+
+    def _rows_of(self, owner: Ints, n: int, other: Ints) -> RowIndex:
+        order = np.lexsort((other, owner))
+        start: Longs = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=n))))
+        return RowIndex(_frozen(start), _frozen(other[order]), _frozen(self.value[order]), order)
 
     @cached_property
     def item_counts(self) -> Longs:
@@ -191,12 +190,6 @@ def latest_each(items: Ints, time: Longs | None = None) -> tuple[Longs, Longs | 
     latest = np.argsort(-np.asarray(time, np.int64), kind="stable")
     own, first = np.unique(given[latest], return_index=True)
     return own, np.asarray(time, np.int64)[latest[first]]
-
-
-def _starts(codes: Ints, n: int) -> Longs:
-    starts: Longs = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(codes, minlength=n), out=starts[1:])
-    return _frozen(starts)
 
 
 def _shrink(vocabulary: Vocabulary, codes: Ints) -> tuple[Vocabulary, Ints]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmura.core.arrays import Ints, Longs
+from murmura.core.codec import RowVersions
 from murmura.core.message import MessageSpec
-from murmura.core.row_versions import RowVersions
 from murmura.core.update import Arrays
 
 NONE = -1  # the number of no model

@@ -128,41 +128,35 @@ def chosen_metrics(names: Sequence[str], kind: Scored = "lists") -> tuple[str, .
         "labels": tuple(CLASSIFICATION),
     }
     for name in names:
-        if "@" in name:
-            metric, _, k = name.partition("@")
+        if name not in own[kind]:
+            raise SettingError(_no_metric(name, own, kind))
+        if kind == "lists" and isinstance(metric_of(name), LabelMetric):
             raise SettingError(
-                f"a metric must be named without its cut-off, but it is '{name}'; write --metrics {metric} "
-                f"--at {k}."
+                f"a metric of a comparison must have one value, but '{name}' has one for every category; "
+                "leave it out and run `murmura analyse bias` on the folder, or call `evaluate` with it."
             )
-        other = next((one for one, known in own.items() if one != kind and name in known), None)
-        if other is not None and name not in own[kind]:
-            raise SettingError(
+    return tuple(dict.fromkeys(names))
+
+
+def _no_metric(name: str, own: dict[Scored, tuple[str, ...]], kind: Scored) -> str:
+    """The sentence for a metric that is not scored here; "hit rate" and "recall" are found by their titles."""
+    metric, at, k = name.partition("@")
+    if at:
+        return (
+            f"a metric must be named without its cut-off, but it is '{name}'; write --metrics {metric} "
+            f"--at {k}."
+        )
+    for other, known in own.items():
+        if name in known:
+            return (
                 f"the metrics here must be of {OF[kind]}, but '{name}' is of {OF[other]}; take one of "
                 f"{', '.join(own[kind])}, or another protocol."
             )
-        if name not in own[kind]:
-            raise SettingError(_no_metric(name, own[kind]))
-    return one_value_each(names) if kind == "lists" else tuple(dict.fromkeys(names))
-
-
-def _no_metric(name: str, known: tuple[str, ...]) -> str:
-    """The sentence for a metric that does not exist; "hit rate" and "recall" are found by their titles."""
     asked = name.casefold().replace("-", " ").replace("_", " ").strip()
-    titled = (row.key for row in _ROWS if row.key in known and row.title.casefold().startswith(asked))
+    titled = (row.key for row in _ROWS if row.key in own[kind] and row.title.casefold().startswith(asked))
     found = next(titled, None) if asked else None
-    hint = unknown_name("metric", name, known)
+    hint = unknown_name("metric", name, own[kind])
     return hint if found is None else f"there is no metric '{name}': did you mean '{found}'?"
-
-
-def one_value_each(keys: Sequence[str]) -> tuple[str, ...]:
-    """The metrics a table can hold; refuses a key nobody knows, and one with a value for every category."""
-    for key in keys:
-        if isinstance(metric_of(key), LabelMetric):
-            raise SettingError(
-                f"a metric of a comparison must have one value, but '{key}' has one for every category; "
-                "leave it out and run `murmura analyse bias` on the folder, or call `evaluate` with it."
-            )
-    return tuple(dict.fromkeys(keys))
 
 
 def is_error(key: str) -> bool:

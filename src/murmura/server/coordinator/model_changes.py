@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 
-from murmura.core.row_versions import REMEMBERED, RowVersions
+from murmura.core.codec import REMEMBERED, RowVersions
 from murmura.core.update import Arrays
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire import wire
