@@ -9,7 +9,7 @@ import pytest
 from murmura.baselines import baseline
 from murmura.baselines.bpr_mf import BprMf
 from murmura.baselines.kahfm import Kahfm
-from murmura.baselines.mostpop_by_feature import MostPopByFeature
+from murmura.baselines.mostpop import MostPopByFeature
 from murmura.baselines.vsm import Vsm
 from murmura.core.arrays import Floats
 from murmura.core.errors import DivergenceError, SettingError

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from murmura.baselines import baseline
-from murmura.baselines.persistence import load_model, save_model
+from murmura.baselines.base import load_model, save_model
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import NO_ITEM, Model

@@ -31,11 +31,11 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     `hidden` are the means of the models that use the order, where it was hidden inside days.
     """
     from murmura.core.model import EVERYTHING
+    from murmura.engine.part_files import printable
     from murmura.evaluation.registry import is_summary
     from murmura.report.summary import summarise
     from murmura.studies.compare.folder import read_runs
     from murmura.studies.methods import method
-    from murmura.studies.runs.parts import printable
 
     results = summarise(read_runs(folder))
     keys = [key for key in (*results.metrics, *results.costs) if is_summary(key)]

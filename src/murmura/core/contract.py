@@ -95,7 +95,9 @@ class History:
 
     def rows(self, keep: Bools) -> Self:
         """Some of the rows."""
-        columns = {name: column[keep] for name, column in vars(self).items() if isinstance(column, np.ndarray)}
+        columns: dict[str, Any] = {
+            name: column[keep] for name, column in vars(self).items() if isinstance(column, np.ndarray)
+        }
         return replace(self, **columns)
 
     @staticmethod

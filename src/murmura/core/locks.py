@@ -51,14 +51,7 @@ def _held(folder: Path, mode: int) -> int:
     """The lock's file, with the lock."""
     path = folder / NAME
     while True:
-        try:
-            path.parent.mkdir(mode, parents=True, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise RunError(
-                f"{path.parent} must be a folder that can be written, but is not ({error.strerror}); "
-                "choose another."
-            ) from None
+        handle = _open(path, mode)
         if not _take(handle):
             who = os.read(handle, LONGEST).decode(errors="replace") or "it has just begun"
             os.close(handle)
@@ -69,6 +62,17 @@ def _held(folder: Path, mode: int) -> int:
         if _is_at(handle, path):
             return handle
         os.close(handle)  # its last holder removed it before it was ours
+
+
+def _open(path: Path, mode: int) -> int:
+    try:
+        path.parent.mkdir(mode, parents=True, exist_ok=True)
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise RunError(
+            f"{path.parent} must be a folder that can be written, but is not ({error.strerror}); "
+            "choose another."
+        ) from None
 
 
 def _is_at(handle: int, path: Path) -> bool:

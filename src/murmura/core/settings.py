@@ -115,8 +115,8 @@ def private_settings(value: Any) -> list[str]:
     """The settings that hold something private: those marked so that are not at their defaults."""
     found = []
     for field in dataclasses.fields(value):
-        made = field.default_factory is not dataclasses.MISSING
-        usual = field.default_factory() if made else field.default
+        factory = field.default_factory
+        usual = field.default if factory is dataclasses.MISSING else factory()
         if field.metadata.get("private") and getattr(value, field.name) != usual:
             found.append(field.name)
     return found

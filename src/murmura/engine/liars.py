@@ -74,7 +74,7 @@ def vector_of(lie: Lie, chain: Chain, rng: Rng, count: int) -> Longs:
     length = float(np.sqrt((sent.value**2).sum()))
     vector = np.zeros(chain.words)
     vector[sent.place] = sent.value * (lie.beyond * chain.longest(count) / max(length, 1e-300))
-    steps, most = chain.stages[-1].server(np.ones(chain.words)), lie.beyond * count * chain.limits
+    steps, most = chain.steps, lie.beyond * count * chain.limits
     whole: Longs = np.rint(np.clip(vector / steps, -most, most)).astype(np.int64)
     whole[exact.place] = exact.value.astype(np.int64) * int(lie.beyond * count)  # as if so many had said it
     whole[0] = 1

@@ -19,9 +19,8 @@ from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
-from murmura.server.coordinator.model_changes import ModelChanges
 from murmura.server.coordinator.public_log import PublicLog
-from murmura.server.coordinator.releases import Releases
+from murmura.server.coordinator.published_models import ModelChanges, Releases
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire import wire

@@ -14,7 +14,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Model, RankedLists, ScoreTerms
 from murmura.core.progress import SILENT, Progress
 from murmura.data.sources.registry import one_person
-from murmura.data.splits.day_order import begin_of_day
+from murmura.data.splits.temporal import begin_of_day
 from murmura.engine.protocol import PreparedData
 from murmura.engine.reasons import TermReason, item_vectors, reasons, sentence, term_reasons
 from murmura.studies.kept_models import open_model
