@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -115,9 +115,7 @@ class Interactions:
     def rows(self, keep: Bools | Longs) -> Interactions:
         """Some of the rows (a mask or positions), over the same vocabularies."""
         time = None if self.time is None else self.time[keep]
-        columns = self.user[keep], self.item[keep], self.value[keep], time
-        known = self.features, self.samples, self.attributes
-        return Interactions(self.users, self.items, *columns, *known)
+        return replace(self, user=self.user[keep], item=self.item[keep], value=self.value[keep], time=time)
 
     def compact(self) -> Interactions:
         """The same rows over vocabularies that hold only the users and items that occur."""

@@ -1,4 +1,5 @@
 """Every metric of ranked lists, and what the key of any result means: errors, accuracies and costs too.
+Last, which results no other beats.
 
 A new metric is one function in its family's file and one row here. docs/metrics.md has its formula under the
 same key; a test refuses a row without one.
@@ -6,9 +7,10 @@ same key; a test refuses a row without one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
@@ -231,3 +233,27 @@ def badness(key: str, value: float) -> float:
     """A number that is smaller for a better value."""
     best = better(key)
     return -value if best == "higher" else abs(value) if best == "zero" else value
+
+
+T = TypeVar("T")
+
+
+def pareto_front(
+    among: Iterable[T], cost: Callable[[T], float | None], gain: Callable[[T], float | None]
+) -> list[T]:
+    """Those no other beats: none costs at most as much, gains at least as much, and differs.
+
+    The Pareto front of the thesis, 4.6.4 and figure 4.6.
+    Cheapest first; equal ones are all on it, in their order. Whoever has no cost or no gain takes no part.
+    """
+    known = [
+        (price, worth, one)
+        for one in among
+        if (price := cost(one)) is not None and (worth := gain(one)) is not None
+        if math.isfinite(price) and math.isfinite(worth)
+    ]
+    front: list[tuple[float, float, T]] = []
+    for price, worth, one in sorted(known, key=lambda three: (three[0], -three[1])):
+        if not front or worth > front[-1][1] or (price, worth) == front[-1][:2]:
+            front.append((price, worth, one))
+    return [one for *_, one in front]

@@ -76,7 +76,9 @@ def visit_client(
     if not can_compare(people, u):
         return 0, used
     mine, at = people.start[u + 1] - people.start[u], np.uint64(round_)
-    n = drawn_triples(rules.triples[u], people.secrets[u], at)
+    n = int(rules.triples[u])
+    if coin_at(people.secrets[u], at, _WORK, 0, rules.triples[u] - n):  # the average is no whole number
+        n += 1
     p[:] = model.P[u]
     if rules.warm:
         m = rules.warm * mine
@@ -88,13 +90,6 @@ def visit_client(
     used = user_ascent(p, moved, weight, n, work, used, sums)
     model.P[u] = moved if rules.frozen else p
     return n, used
-
-
-@compiled
-def drawn_triples(mean: Any, secret: Words, round_: Word) -> int:
-    """How many triples a visit makes that makes so many on average."""
-    whole = int(mean)
-    return whole + (1 if coin_at(secret, round_, _WORK, 0, mean - whole) else 0)
 
 
 @compiled
