@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
 from murmura.core.contract import FederationInfo, History, Phase, RoundContext, Samples, Total
-from murmura.core.interactions import Attributes
+from murmura.core.interactions import Attributes, SampleTable
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Purpose, Rng, Words
-from murmura.core.samples import SampleTable
 from murmura.core.update import Arrays, Update
 
 States = dict[str, NDArray[Any]]  # name -> (clients, ...): the states of all clients, stacked

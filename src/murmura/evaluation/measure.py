@@ -8,10 +8,9 @@ from html import escape
 import numpy as np
 
 from murmura.core.arrays import Floats, Ints
-from murmura.core.catalogue import Relation
+from murmura.core.catalogue import Relation, Split
 from murmura.core.errors import DataError, SettingError
 from murmura.core.model import RankedLists
-from murmura.core.split import Split
 from murmura.evaluation.registry import DEFAULT_METRICS, LabelMetric, UserMetric, metric_of
 from murmura.evaluation.relevance import GiniCatalogue, Relevance, cut_at
 

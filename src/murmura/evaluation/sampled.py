@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Floats, Ints
+from murmura.core.catalogue import Split
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import NO_ITEM, RankedLists
 from murmura.core.rng import client_secrets
-from murmura.core.split import Split
 from murmura.evaluation.measure import Evaluation, measure
 from murmura.evaluation.registry import UserMetric, metric_of
 from murmura.evaluation.relevance import Relevance

@@ -16,7 +16,7 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.kernel import VectorSlice
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
-from murmura.kernels.random.philox import Word, Words, block
+from murmura.kernels.philox import Word, Words, block
 
 _ROUNDING, _ZERO = np.uint64(Purpose.ROUNDING), np.uint64(0)
 

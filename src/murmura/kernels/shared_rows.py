@@ -15,8 +15,7 @@ from murmura.core.kernel import VectorSlice
 from murmura.core.rng import Purpose, Words
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fixed_point import add_fixed_point_rows
-from murmura.kernels.random.draws import coin_at
-from murmura.kernels.random.philox import Word
+from murmura.kernels.philox import Word, coin_at
 from murmura.kernels.sparse import Sparse
 
 COINS, CONSENT = np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)

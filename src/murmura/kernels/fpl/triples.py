@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bytes, Floats, Ints, Longs
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
-from murmura.kernels.random.draws import coin_at, heads
-from murmura.kernels.random.philox import Word, Words, block, bounded
+from murmura.kernels.philox import Word, Words, block, bounded, coin_at, heads
 
 Bits = NDArray[np.uint64]
 Index = Any  # a whole number: a client, an item, a row

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from murmura.core.catalogue import Split
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.model import Method
 from murmura.core.progress import NamedProgress, Progress
-from murmura.core.split import Split
 from murmura.engine.experiment import (
     ExperimentResult,
     experiment,
