@@ -209,7 +209,7 @@ class ServerState:
 
 Received = Total | IndividualUpdates  # by the server, from a "sum" phase or from an "each" phase
 ClientStep = tuple[ClientState, Update]  # what a client keeps from a visit, and what leaves
-ServerStep = tuple[ServerState, Answers]  # the next public model, and what single clients are told
+ServerStep = tuple[ServerState, Answers]  # the next public model, and the answers to single clients
 
 
 class Algorithm(ABC):

@@ -140,9 +140,8 @@ class TableSpec:
                 f"{self.exact.rows}."
             )
 
-    def __repr__(
-        self,
-    ) -> str:  # what `MessageSpec.mark` is taken of: part of the wire format, whatever the class is called
+    def __repr__(self) -> str:
+        # `MessageSpec.mark` is taken of it: part of the wire format, whatever the class is called
         exact = "" if self.exact is None else f", exact={self.exact!r}"
         return (
             f"Table(name={self.name!r}, space={self.space!r}, rows={self.rows!r}, width={self.width!r}, "

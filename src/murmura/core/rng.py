@@ -1,9 +1,9 @@
 """Randomness of training: Philox4x32-10, keyed by a client's secret, a round and a purpose.
 
 Salmon, Moraes, Dror and Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011). docs/randomness.md
-specifies every draw, vectors/rng.json holds golden answers; `kernels.philox` is the compiled
-twin. A draw is a function of (secret, round, purpose, place): no order of work, worker count
-or restart changes it. Never for privacy noise or secret shares: those need fresh system randomness.
+specifies every draw, vectors/rng.json holds golden answers; `kernels.philox` is the same, compiled. A draw is a
+function of (secret, round, purpose, place): no order of work, worker count or restart changes it. Never for
+privacy noise or secret shares: those need fresh system randomness.
 """
 
 from __future__ import annotations

@@ -116,8 +116,8 @@ def private_settings(value: Any) -> list[str]:
     found = []
     for field in dataclasses.fields(value):
         factory = field.default_factory
-        usual = field.default if factory is dataclasses.MISSING else factory()
-        if field.metadata.get("private") and getattr(value, field.name) != usual:
+        default = field.default if factory is dataclasses.MISSING else factory()
+        if field.metadata.get("private") and getattr(value, field.name) != default:
             found.append(field.name)
     return found
 

@@ -1,6 +1,6 @@
 """The device half of a channel, compiled: clips, fixed point and the sum in whole numbers.
 
-The plain twins are the stages of `channel.chain`; given the same numbers the words are the same, as the same
+The reference implementation is `channel.chain`; given the same numbers the words are the same, as the same
 operations happen in the same order. Sums of whole numbers have no order, so workers change no bit.
 """
 

@@ -98,7 +98,7 @@ class PackedPairs:
         return self.pack_sums(np.broadcast_to(self.counts[:, None], (len(self), len(self))))
 
     def pack(self, own: Ints) -> Words:
-        """One person's pairs of items, as words; items that take no part are left out. The plain twin."""
+        """One person's pairs of items, as words; items that take no part are left out."""
         words: Words = np.zeros(self.words, np.uint32)
         place, base, bits = self.places
         mine = self.own_ranks(own)

@@ -7,7 +7,7 @@ and TypeScript agree bit by bit.
 A *stream* is a key (k0, k1) and the upper counter words (c1, c2, c3); word w of the stream is word w % 4 of the
 block with c0 = w // 4. Words travel as uint64 that hold 32 bits: the compiler then never changes their sign.
 
-Then coins, normals and whole numbers from streams of words: the compiled twins of `core.rng.Stream`.
+Then coins, normals and whole numbers from streams of words: `core.rng.Stream`, compiled.
 """
 
 from __future__ import annotations

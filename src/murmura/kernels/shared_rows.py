@@ -1,7 +1,7 @@
 """Many clients of FCF at once: which rows they share, and the sum of what they send, through a channel or not.
 
-The plain twin is `algorithms.fcf`; a sum over clients is taken in the order of the clients, in float64. Through
-a channel every client's rows are sent on their own.
+The reference implementation is `algorithms.fcf`; a sum over clients is taken in the order of the clients, in
+float64. Through a channel every client's rows are sent on their own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The most similar rows of a sparse table by five measures, compared whole or where both rows have an entry.
 
-The plain twins are in tests/kernels.
+The reference implementations are in tests/kernels.
 """
 
 from __future__ import annotations

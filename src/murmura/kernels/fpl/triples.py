@@ -1,6 +1,6 @@
 """Drawing triples and flipping their coins, compiled: a visit's draws are made first, its arithmetic after.
 
-The plain twin is `algorithms.fpl.draw_triples`; streams and rejections are the same, word by word.
+The reference implementation is `algorithms.fpl.draw_triples`; streams and rejections are equal, word by word.
 """
 
 from __future__ import annotations
