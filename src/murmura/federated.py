@@ -28,6 +28,7 @@ from murmura.core.errors import DataError as DataError
 from murmura.core.errors import FederationError as FederationError
 from murmura.core.errors import MurmuraError as MurmuraError
 from murmura.core.errors import SettingError as SettingError
+from murmura.core.interactions import Classification as Classification
 from murmura.core.interactions import Interactions as Interactions
 from murmura.core.kernel import CohortRound as CohortRound
 from murmura.core.kernel import Kernel as Kernel
@@ -40,7 +41,6 @@ from murmura.core.population import States as States
 from murmura.core.population import Tally as Tally
 from murmura.core.rng import Purpose as Purpose
 from murmura.core.rng import Rng as Rng
-from murmura.core.samples import Classification as Classification
 from murmura.core.schedule import Schedule as Schedule
 from murmura.core.settings import settings as settings
 from murmura.core.update import Arrays as Arrays

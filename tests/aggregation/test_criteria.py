@@ -12,7 +12,7 @@ from murmura.aggregation.client_criterion import ClientView, measured
 from murmura.core.contract import FederationInfo, History, Samples
 from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
-from murmura.core.samples import Classification
+from murmura.core.interactions import Classification
 from murmura.core.update import SparseRows, Update
 from murmura.evaluation.beyond_accuracy import popularity_groups
 from murmura.testing import crowd

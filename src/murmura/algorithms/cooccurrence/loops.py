@@ -10,7 +10,7 @@ from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.kernel import VectorSlice
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fixed_point import add_fixed_point_rows
-from murmura.kernels.random.philox import Word, Words
+from murmura.kernels.philox import Word, Words
 
 
 class PersonRows(NamedTuple):

@@ -23,7 +23,7 @@ from murmura.core.kernel import CohortRound, Kernel, VectorSlice
 from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
-from murmura.kernels.random.draws import initial_rows
+from murmura.kernels.philox import initial_rows
 from murmura.kernels.shared_rows import (
     ChannelUploads,
     Weights,

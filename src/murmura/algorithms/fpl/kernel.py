@@ -38,7 +38,7 @@ from murmura.kernels.fpl.cohorts import (
     upload_shared_counts,
 )
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, mark_own
-from murmura.kernels.random.draws import initial_rows
+from murmura.kernels.philox import initial_rows
 
 if TYPE_CHECKING:
     from murmura.algorithms.fpl.fpl import FPL

@@ -30,8 +30,7 @@ from murmura.kernels.fpl.arithmetic import (
     weight_at,
 )
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index, can_compare, draw_triples, holds
-from murmura.kernels.random.draws import coin_at, one_of
-from murmura.kernels.random.philox import Words, block, bounded
+from murmura.kernels.philox import Words, block, bounded, coin_at, one_of
 
 _TRIPLES, _COINS = np.uint64(Purpose.TRIPLES), np.uint64(Purpose.COINS)
 _SELECT, _CONSENT, _ZERO = np.uint64(Purpose.SELECT), np.uint64(Purpose.CONSENT), np.uint64(0)

@@ -33,7 +33,7 @@ from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.triple_sampling import UserItems
 from murmura.kernels.fpl.triples import FlatPopulation, can_compare, draw_triples
 from murmura.kernels.item_weights import require_features
-from murmura.kernels.random.philox import permute
+from murmura.kernels.philox import permute
 
 Times = Annotated[int, Field(ge=0)]
 FOLD_IN_VISITS = 10

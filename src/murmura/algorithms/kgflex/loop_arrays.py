@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bytes, Floats, Ints, Longs
 from murmura.core.features import ItemFeatures
 from murmura.kernels.fpl.triples import Draws, FlatPopulation
-from murmura.kernels.random.philox import Word
+from murmura.kernels.philox import Word
 
 Values = NDArray[Any]  # float32 or float64
 

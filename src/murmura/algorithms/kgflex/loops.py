@@ -28,8 +28,7 @@ from murmura.kernels.fixed_point import add_fixed_point_rows
 from murmura.kernels.fpl.arithmetic import Disclosed, disclose
 from murmura.kernels.fpl.cohorts import shares_row
 from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, holds
-from murmura.kernels.random.draws import normal
-from murmura.kernels.random.philox import Word, draw_below, word_at
+from murmura.kernels.philox import Word, draw_below, normal, word_at
 
 _GAIN, _TRIPLES, _INIT = (np.uint64(p) for p in (Purpose.GAIN, Purpose.TRIPLES, Purpose.INIT))
 _ZERO = np.uint64(0)

@@ -3,8 +3,8 @@
 What is called for every triple takes arrays, never a tuple of them: each array of a tuple that is handed over
 is counted up and down again, and some twenty such counts take longer than the triple itself.
 
-The plain twin is `algorithms.fpl`; sums may be added in another order. Everything is generic in the precision
-of the model: float32 to run, float64 to compare with the twin.
+The reference implementation is `algorithms.fpl`; sums may be added in another order. Everything is generic in
+the precision of the model: float32 to run, float64 to compare with the reference.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ from murmura.kernels.fpl.arithmetic import (
     weight_at,
 )
 from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, flip_coins
-from murmura.kernels.random.draws import coin_at, one_of
-from murmura.kernels.random.philox import Word, Words
+from murmura.kernels.philox import Word, Words, coin_at, one_of
 
 _TRIPLES, _WARM = np.uint64(Purpose.TRIPLES), np.uint64(Purpose.WARM)
 _WORK, _COINS, _CONSENT = np.uint64(Purpose.WORK), np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)
@@ -76,7 +75,10 @@ def visit_client(
     if not can_compare(people, u):
         return 0, used
     mine, at = people.start[u + 1] - people.start[u], np.uint64(round_)
-    n = drawn_triples(rules.triples[u], people.secrets[u], at)
+    mean: Any = rules.triples[u]
+    n = int(mean)
+    if coin_at(people.secrets[u], at, _WORK, 0, mean - n):  # the average is no whole number
+        n += 1
     p[:] = model.P[u]
     if rules.warm:
         m = rules.warm * mine
@@ -88,13 +90,6 @@ def visit_client(
     used = user_ascent(p, moved, weight, n, work, used, sums)
     model.P[u] = moved if rules.frozen else p
     return n, used
-
-
-@compiled
-def drawn_triples(mean: Any, secret: Words, round_: Word) -> int:
-    """How many triples a visit makes that makes so many on average."""
-    whole = int(mean)
-    return whole + (1 if coin_at(secret, round_, _WORK, 0, mean - whole) else 0)
 
 
 @compiled

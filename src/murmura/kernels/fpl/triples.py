@@ -1,6 +1,6 @@
 """Drawing triples and flipping their coins, compiled: a visit's draws are made first, its arithmetic after.
 
-The plain twin is `algorithms.fpl.draw_triples`; streams and rejections are the same, word by word.
+The reference implementation is `algorithms.fpl.draw_triples`; streams and rejections are equal, word by word.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bytes, Floats, Ints, Longs
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
-from murmura.kernels.random.draws import coin_at, heads
-from murmura.kernels.random.philox import Word, Words, block, bounded
+from murmura.kernels.philox import Word, Words, block, bounded, coin_at, heads
 
 Bits = NDArray[np.uint64]
 Index = Any  # a whole number: a client, an item, a row
