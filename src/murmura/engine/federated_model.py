@@ -24,13 +24,12 @@ from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions, latest_each
 from murmura.core.kernel import Kernel, ScoringKernel
 from murmura.core.model import Among, Arrays
-from murmura.core.population import States, member_places
+from murmura.core.population import States, member_places, stacked
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
 from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import from_dict
-from murmura.engine.federation import stacked
 from murmura.engine.plan import Plan
 
 

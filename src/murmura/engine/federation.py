@@ -15,7 +15,7 @@ from murmura.core.kernel import Kernel
 from murmura.core.lies import Liars
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, released_counts_bytes
 from murmura.core.observed_sum import ObservedSum, SumObserver
-from murmura.core.population import States
+from murmura.core.population import States, stacked
 from murmura.core.rng import Rng
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, UpdateObserver
@@ -209,13 +209,3 @@ def first_states(plan: RoundPlan, kernel: Kernel | None) -> States:
         for client in range(people.clients)
     ]
     return stacked(each)
-
-
-def stacked(states: list[ClientState]) -> States:
-    """The states of all clients, one array per name; refuses states of different shapes."""
-    shapes = {tuple((name, np.shape(value)) for name, value in sorted(state.items())) for state in states}
-    if len(shapes) > 1:
-        raise FederationError(
-            f"all clients must keep states of one shape, but there are {len(shapes)} shapes; pad them."
-        )
-    return {name: np.stack([state[name] for state in states]) for name in (states[0] if states else {})}

@@ -250,6 +250,6 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
 
     def kernel(self) -> Kernel:
         """All clients at once."""
-        from murmura.algorithms.cooccurrence.private_kernel import PrivateCooccurrenceKernel
+        from murmura.algorithms.cooccurrence.kernel import PrivateCooccurrenceKernel
 
         return PrivateCooccurrenceKernel(self)

@@ -21,7 +21,7 @@ from murmura.algorithms.kgflex.loop_arrays import (
     GainRules,
     Workplace,
 )
-from murmura.algorithms.kgflex.loops import choose_features, initial_views, score_users, visit_in_turn
+from murmura.algorithms.kgflex.loops import choose_features, score_users, visit_in_turn
 from murmura.baselines.base import Baseline, Pairs, RankingModel, popularity, require_rows
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
@@ -30,8 +30,10 @@ from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, Words, client_secrets, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
+from murmura.kernels.client_blocks import FlatPopulation
 from murmura.kernels.factorisation.triple_sampling import UserItems
-from murmura.kernels.fpl.triples import FlatPopulation, can_compare, draw_triples
+from murmura.kernels.fpl.triples import can_compare, draw_triples
+from murmura.kernels.random.draws import initial_rows
 from murmura.kernels.random.philox import permute
 from murmura.kernels.tfidf import require_features
 
@@ -175,8 +177,8 @@ class KGFlexCentral(Baseline):
         most = int(np.diff(at.people.start).max(initial=1))
         edges = np.arange(1, len(at.people.listed) + 1, dtype=np.int64)
         rules = GainRules.of(0, self.negatives, (self.first_limit, self.second_limit), 0.0, edges, most)
-        choose_features(0, users, at.people, at.features, rules, views)
-        initial_views(at.people.secrets, SPREAD, views.P)
+        choose_features(at.people, at.features, rules, views)
+        initial_rows(at.people.secrets, SPREAD, views.P.reshape(users, -1))
         return views
 
 

@@ -13,8 +13,7 @@ from pydantic import Field
 from scipy import linalg, sparse
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.fcf.baseline import SPREAD, Values
-from murmura.algorithms.fcf.fcf import FCFPaper
+from murmura.algorithms.fcf.fcf import SPREAD, FCFPaper, Values
 from murmura.core.arrays import Floats
 from murmura.core.contract import FederationInfo, ServerState
 from murmura.core.features import ItemFeatures

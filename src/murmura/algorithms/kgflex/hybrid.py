@@ -171,7 +171,7 @@ class KGFlexHybrid(KGFlex):
 
     def kernel(self) -> Kernel:
         """The compiled twin."""
-        from murmura.algorithms.kgflex.hybrid_kernel import HybridKernel
+        from murmura.algorithms.kgflex.kernel import HybridKernel
 
         return HybridKernel(self)
 

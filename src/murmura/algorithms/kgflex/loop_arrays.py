@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from murmura.core.arrays import Bytes, Floats, Ints, Longs
 from murmura.core.features import ItemFeatures
-from murmura.kernels.fpl.triples import Draws, FlatPopulation
+from murmura.kernels.client_blocks import FlatPopulation, Values
+from murmura.kernels.fpl.triples import Draws
 from murmura.kernels.random.philox import Word
-
-Values = NDArray[Any]  # float32 or float64
-
 
 SPREAD = 0.1  # g, b and p start as N(0, 0.1^2), as in the authors' code
 LARGEST = 1e3  # of one number of the model: beyond it training has diverged
@@ -112,16 +109,10 @@ class Workplace(NamedTuple):
     ) -> Workplace:
         """A place for clients with at most `room` features."""
         most = int(np.diff(people.start).max(initial=1))
-        draws = Draws(
-            np.empty(most, np.int64),
-            np.empty(most, np.int32),
-            np.ones(most, np.uint8),
-            np.empty(512, np.uint32),
-        )
         return Workplace(
             people,
             features,
-            draws,
+            Draws.of_size(most),
             slot=np.full(len(features.hops), -1, np.int32),
             value=np.empty(room),
             step=np.empty(room),
