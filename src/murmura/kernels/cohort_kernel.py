@@ -51,7 +51,7 @@ class CohortKernel(Kernel, Generic[A]):
 
     def __init__(self, algorithm: A) -> None:
         self.algorithm = algorithm
-        self._workspace: Workspace | None = None
+        self._workspace: CohortWorkspace | None = None
         self._threads: tuple[int, ThreadPoolExecutor] | None = None
 
     def send(self, cohort: CohortRound, states: States, scratch: Any, block: ClientBlock) -> None:
@@ -142,18 +142,18 @@ class CohortKernel(Kernel, Generic[A]):
         cuts = parts_of(n, workers)
         return list(self._threads[1].map(work, range(workers), cuts[:-1], cuts[1:]))
 
-    def workspace(self, info: FederationInfo, people: Population, workers: int) -> Workspace:
+    def workspace(self, info: FederationInfo, people: Population, workers: int) -> CohortWorkspace:
         """What is kept between the rounds of one federation."""
         kept = self._workspace
         if kept is None or kept.population is not people or len(kept.scratch) != workers:
             self._workspace = None  # its table first, so that there is memory for the next
             flat = flat_population(info, people)
-            self._workspace = Workspace(people, flat, [self.scratch(info, flat) for _ in range(workers)])
+            self._workspace = CohortWorkspace(people, flat, [self.scratch(info, flat) for _ in range(workers)])
         assert self._workspace is not None
         return self._workspace
 
 
-class Workspace:
+class CohortWorkspace:
     """The clients of one federation in flat arrays, the buffers of each worker, and those of a sum."""
 
     def __init__(self, population: Population, people: FlatPopulation, scratch: list[Any]) -> None:

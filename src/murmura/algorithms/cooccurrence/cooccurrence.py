@@ -21,36 +21,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from murmura.algorithms.cooccurrence.counting import CountingMethod
 from murmura.algorithms.cooccurrence.item_model import (
     PairModel,
-    check_times,
+    PairModelSettings,
     pair_weights,
     rarest_rows,
     telling,
-    valued,
 )
-from murmura.algorithms.cooccurrence.model_settings import PairModelSettings
-from murmura.algorithms.cooccurrence.order_exchange import (
-    PHASES,
-    order_phases,
-    order_sums,
-    order_widths,
-    ordered,
-)
+from murmura.algorithms.cooccurrence.next_items import PHASES, order_phases, order_sums, order_widths, ordered
 from murmura.algorithms.cooccurrence.release_differences import (
     COMPLETE,
     Release,
     ReleaseDifference,
     carried_over,
+    without,
 )
-from murmura.algorithms.cooccurrence.subtraction import without
-from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
+from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.contract import (
     Algorithm,
     ClientState,
@@ -66,6 +59,7 @@ from murmura.core.contract import (
 )
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
+from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng, Words
 from murmura.core.row_bounds import RowBounds
@@ -73,9 +67,6 @@ from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.item_weights import cut_negative
 from murmura.kernels.packing import PackedPairs
-
-if TYPE_CHECKING:
-    from murmura.core.kernel import Kernel
 
 SAFE = 5  # below it a release says how many items have fewer owners
 COUNTERS, DIRECTIONS = "cut counters", "cut directions"  # of what the server keeps to itself: how many
@@ -98,11 +89,10 @@ def layout(counts: Longs, least: int) -> PackedPairs:
 
 
 @settings
-class Cooccurrence(PairModelSettings, Algorithm):
+class Cooccurrence(PairModelSettings, CountingMethod):
     """Counts, then pairs; the settings of `PairModelSettings` say what is made of them."""
 
     name: ClassVar[str] = "cooccurrence"
-    releases_counts: ClassVar[bool] = True
     releases_pairs: ClassVar[bool] = True
 
     parts: Count = 1  # pairs are asked in so many parts, each of a public random 1/parts of the devices
@@ -111,15 +101,6 @@ class Cooccurrence(PairModelSettings, Algorithm):
     def uses_features(self) -> bool:  # type: ignore[override]
         """Only EASE with features does."""
         return self.features > 0
-
-    def check_rows(self, value: Floats, time: Longs | None) -> None:
-        """Times are needed where order counts."""
-        check_times(self, time)
-
-    @property
-    def uses_order(self) -> bool:
-        """Where the newest items count most, or what comes next."""
-        return self.recency > 0 or self.order > 0
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Counts, then pairs; what a sum of pairs holds is known once the counts are public."""
@@ -186,11 +167,6 @@ class Cooccurrence(PairModelSettings, Algorithm):
         exposed = (TableSpec("exposed", "dense", 1, 1, "uint32"),)
         return (*(ease if self.ease else ()), *(knn if self.knn else ()), *exposed)
 
-    def public_counts(self, model: Arrays) -> Longs | None:
-        """What the first exchange has told."""
-        counts = model["counts"][:, 0].astype(np.int64)
-        return counts if counts.any() else None
-
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Nothing is known but the features of the items, where they are used."""
         known = info.counts if info.counts is not None else np.zeros(info.items, np.int64)
@@ -210,7 +186,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """No item was counted yet: one bit for each."""
-        check_times(self, history.time)
+        self.check_rows(history.value, history.time)
         return self._nothing_counted(info)
 
     def _nothing_counted(self, info: FederationInfo) -> ClientState:
@@ -218,7 +194,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """What she shares is counted; then the pairs of what was counted and is still shared."""
-        shared = history.rows(history.open_rows(rng) & valued(self, history.value))
+        shared = self.shared(history, rng)
         if context.phase == "counts":
             counted = np.zeros(8 * len(state["counted"]), np.bool_)
             counted[shared.item] = True
@@ -241,12 +217,6 @@ class Cooccurrence(PairModelSettings, Algorithm):
         )
         there = self.words_of(pairs, context.phase)
         return SparseRows(np.arange(len(there), dtype=np.int32), words[there][:, None])
-
-    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
-        """What is counted; pairs show no other item than that."""
-        if phase.name == "counts":
-            return np.isin(history.item, update.tables["counts"].index)
-        return np.zeros(len(history), np.bool_)
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The counts are made public; with the last pairs the weights are."""
@@ -349,12 +319,9 @@ class Cooccurrence(PairModelSettings, Algorithm):
         """Nothing to fit: the weights meet any history, also one without times."""
         return self._nothing_counted(context.info)
 
-    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:
+    def person_scores(self, context: RoundContext, mine: History) -> Singles:
         """The blend of what her items say of all others, the newest first among them."""
-        ranks, rows = PairModel.of(self, context.model), history.rows(valued(self, history.value))
-        people = int(history.owners.max(initial=0)) + 1
-        each = (rows.rows(rows.owners == person) for person in range(people))
-        return np.stack([ranks.scores(mine.item, mine.time) for mine in each])
+        return PairModel.of(self, context.model).scores(mine.item, mine.time)
 
     def shown(self, model: Arrays) -> dict[str, float]:
         """How many items with fewer than five owners take part, where any may."""

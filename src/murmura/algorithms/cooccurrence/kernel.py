@@ -8,10 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
-from murmura.algorithms.cooccurrence.item_model import check_times, valued
+from murmura.algorithms.cooccurrence.item_model import RankingSettings
 from murmura.algorithms.cooccurrence.loops import PersonRows, add_counts, add_normalised_pairs
 from murmura.algorithms.cooccurrence.low_rank import triangle
-from murmura.algorithms.cooccurrence.model_settings import RankingSettings
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.core.arrays import Bools, Ints, Longs, Singles
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
@@ -38,7 +37,7 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""
-        check_times(self.algorithm, people.time)
+        self.algorithm.check_rows(people.value, people.time)
         return {"counted": np.zeros((people.clients, -(-info.items // 8)), np.uint8)}
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
@@ -119,7 +118,7 @@ class PrivateCooccurrenceKernel(CohortKernel[PrivateCooccurrence]):
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone: nothing."""
-        check_times(self.algorithm, people.time)
+        self.algorithm.check_rows(people.value, people.time)
         return {}
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
@@ -167,7 +166,7 @@ def shared_rows(cohort: CohortRound, method: RankingSettings) -> Bools:
     if people.person is not None:  # an item is shared by all of its rows here or by none
         key = owner * np.int64(cohort.info.items) + people.item
         heads &= ~np.isin(key, key[~heads])
-    shared: Bools = heads & there[owner] & valued(method, people.value)
+    shared: Bools = heads & there[owner] & method.takes(people.value)
     return shared
 
 

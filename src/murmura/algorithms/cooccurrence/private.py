@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from murmura.algorithms.cooccurrence.item_model import check_times, valued
+from murmura.algorithms.cooccurrence.counting import CountingMethod
+from murmura.algorithms.cooccurrence.item_model import WeightBlend, recency
 from murmura.algorithms.cooccurrence.low_rank import (
     cut_entries,
     item_factors,
@@ -29,12 +30,9 @@ from murmura.algorithms.cooccurrence.low_rank import (
     symmetric,
     triangle,
 )
-from murmura.algorithms.cooccurrence.model_settings import RankingSettings
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE
-from murmura.algorithms.cooccurrence.scoring import WeightBlend, recency
-from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
+from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.contract import (
-    Algorithm,
     ClientState,
     ClientStep,
     FederationInfo,
@@ -52,7 +50,7 @@ from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, Positive, settings
-from murmura.core.update import Arrays, SparseRows, Update
+from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +64,7 @@ ENOUGH = 0.75  # of the noise edge: where the strongest direction promises less,
 
 
 @settings
-class PrivateCooccurrence(RankingSettings, Algorithm):
+class PrivateCooccurrence(CountingMethod):
     """Normalised sums that bear noise.
 
     Pairs are of the items with the largest counts: a quarter as many as there are people, as the more items the
@@ -74,22 +72,12 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
     """
 
     name: ClassVar[str] = "private-cooccurrence"
-    releases_counts: ClassVar[bool] = True
     bears_noise: ClassVar[bool] = True
 
     core_items: Count = 1000  # pairs are of the most frequent items, at most so many
     # directions kept of the pairs; 0: no pairs, the most popular items
     eigenvectors: Annotated[int, Field(ge=0)] = 64
     people_per_reg: Positive = 60.0  # the ridge of EASE is the number of people over this
-
-    def check_rows(self, value: Floats, time: Longs | None) -> None:
-        """Times are needed where order counts."""
-        check_times(self, time)
-
-    @property
-    def uses_order(self) -> bool:
-        """Where the newest items count most."""
-        return self.recency > 0
 
     def core_size(self, info: FederationInfo) -> int:
         """How many items take part in pairs."""
@@ -132,11 +120,6 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
         factors = TableSpec("factors", "dense", self.core_size(info), self.eigenvectors)
         return MessageSpec((counts, factors) if self.eigenvectors else (counts,))
 
-    def public_counts(self, model: Arrays) -> Longs | None:
-        """What the first exchange has told."""
-        counts = model["counts"][:, 0].astype(np.int64)
-        return counts if counts.any() else None
-
     def summed_counts(self, received: Total, items: int) -> Longs:
         """Whole numbers in proportion to the noisy counts, none below 0."""
         table = received.update.tables["counts"]
@@ -156,12 +139,12 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """Nothing is kept."""
-        check_times(self, history.time)
+        self.check_rows(history.value, history.time)
         return {}
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """1 / sqrt(n) for each item she shares; or x x' / n over those of them that are in the core."""
-        shared = history.rows(history.open_rows(rng) & valued(self, history.value))
+        shared = self.shared(history, rng)
         each = (shared.item[shared.owners == person] for person in shared.people.tolist())
         if context.phase == "counts":
             made = (SparseRows(own, np.full((len(own), 1), len(own) ** -0.5, np.float32)) for own in each)
@@ -173,12 +156,6 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
             total[pair_places(ranks, len(core)), 0] += pair_values(len(ranks))
         rows = np.arange(len(total), dtype=np.int32)
         return state, Update({"pairs": SparseRows(rows, total)})
-
-    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
-        """What is counted; pairs show no other item than that."""
-        if phase.name == "counts":
-            return np.isin(history.item, update.tables["counts"].index)
-        return np.zeros(len(history), np.bool_)
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The counts are made public; with the pairs the vectors of the core are."""
@@ -198,14 +175,8 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
         """Nothing to fit: the model meets any history, also one without times."""
         return {}
 
-    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:
+    def person_scores(self, context: RoundContext, mine: History) -> Singles:
         """What her items of the core say of all of it; other items follow by count."""
-        rows = history.rows(valued(self, history.value))
-        people = int(history.owners.max(initial=0)) + 1
-        each = (rows.rows(rows.owners == person) for person in range(people))
-        return np.stack([self._scores(context, mine) for mine in each])
-
-    def _scores(self, context: RoundContext, mine: History) -> Singles:
         counts = context.model["counts"][:, 0].astype(np.int64)
         if not self.eigenvectors or context.info.counts is None:
             return counts.astype(np.float32)

@@ -13,7 +13,7 @@ elsewhere, and the server steps with Adam. docs/papers/fcf.md tells where text, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +34,11 @@ from murmura.core.contract import (
     Total,
 )
 from murmura.core.errors import DataError, FederationError
+from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import SparseRows, Update
-
-if TYPE_CHECKING:
-    from murmura.core.kernel import Kernel
 
 Values = NDArray[Any]
 SPREAD = 0.1  # p and q start as N(0, 0.1^2), as in the authors' code

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from murmura.algorithms.fcf.fcf import FCF, SPREAD, FCFPaper
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
 from murmura.core.contract import FederationInfo, RoundContext, Total
-from murmura.core.kernel import CohortRound, VectorSlice
+from murmura.core.kernel import CohortRound
 from murmura.core.population import Population, States
 from murmura.core.tally import Tally
 from murmura.core.update import SparseRows, Update
@@ -76,18 +76,22 @@ class FCFKernel(CohortKernel[FCF]):
         rows = self.rows(people, visits)
         P = self.solve_all(info, Q, rows, cohort.workers).astype(self.algorithm.precision)
         states["p"][visits.clients] = P
-        vector_slice = None if chain is None else chain.vector_slice("items", round)
-        send = disclose(people, visits, round, tally, self.leaves(rows, vector_slice))
-        scale = cohort.client_weights()
-        if chain is None or vector_slice is None:
+        by_item, scale = cohort.phase.sends.tables[0].space == "item", cohort.client_weights()
+        if chain is None:
+            send = disclose(people, visits, round, tally, None)
             with threadpool_limits(1, "blas"):
                 sent = self.total(info, Q, P.astype(np.float64), rows, send, scale)
-            counts = self.count(rows, send, len(P), len(sent.index), tally)
+            shared = np.bincount(rows.column[send == 1], minlength=len(tally.item_rows))
+            tally.item_rows += shared if by_item else 0  # a dense update has no rows of items to count
+            counts = int(shared.sum()) if by_item else len(P) * len(sent.index)
             return Total(Update({"items": sent}), len(P)), {"items": counts}
+        vector_slice = chain.vector_slice("items", round)
+        leaves = vector_slice.place[rows.column] >= 0 if by_item else None
+        send = disclose(people, visits, round, tally, leaves)
         uploads = ChannelUploads(
             rows, send, P.astype(np.float64), Q, scale, people.secrets[visits.clients], round, vector_slice
         )
-        if cohort.phase.sends.tables[0].space == "item":
+        if by_item:
             tally.item_rows[chain.block(round)] += len(P)
         return self.channel_sum(cohort, chain, partial(self.uploads, info, uploads)), {}
 
@@ -96,10 +100,6 @@ class FCFKernel(CohortKernel[FCF]):
     ) -> None:
         """What clients first to last send through a channel: gradients of the items they share."""
         upload_own_rows(first, last, uploads, total)
-
-    def leaves(self, rows: Sparse, vector_slice: VectorSlice | None) -> Bools | None:
-        """Which rows of the clients of a round can leave; None: all."""
-        return None if vector_slice is None else vector_slice.place[rows.column] >= 0
 
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`client_ready` of everyone, in new arrays."""
@@ -147,12 +147,6 @@ class FCFKernel(CohortKernel[FCF]):
         index = np.unique(rows.column[send == 1])
         return SparseRows(index, total[index].astype(self.algorithm.precision))
 
-    def count(self, rows: Sparse, send: Bytes, visits: int, sent: int, tally: Tally) -> int:
-        """Note the items whose rows were sent; how many rows that were."""
-        shared = np.bincount(rows.column[send == 1], minlength=len(tally.item_rows))
-        tally.item_rows += shared
-        return int(shared.sum())
-
 
 class FCFPaperKernel(FCFKernel):
     """All clients of a round at once, every item."""
@@ -190,14 +184,6 @@ class FCFPaperKernel(FCFKernel):
     ) -> None:
         """What clients first to last send through a channel: gradients of all items on offer."""
         upload_all_rows(first, last, uploads, info.listed, self.algorithm.alpha, total)
-
-    def leaves(self, rows: Sparse, vector_slice: VectorSlice | None) -> Bools | None:
-        """A dense update travels whole."""
-        return None
-
-    def count(self, rows: Sparse, send: Bytes, visits: int, sent: int, tally: Tally) -> int:
-        """Everyone sends every row."""
-        return visits * sent
 
 
 def disclose(people: Population, visits: CohortRows, round: int, tally: Tally, leaves: Bools | None) -> Bytes:

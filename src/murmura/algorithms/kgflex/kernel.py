@@ -11,17 +11,16 @@ import numpy as np
 from murmura.algorithms.fcf.kernel import FCFPaperKernel
 from murmura.algorithms.kgflex.gain import MEASURES, offer_edges
 from murmura.algorithms.kgflex.hybrid import KGFlexHybrid
-from murmura.algorithms.kgflex.kgflex import KGFlex
+from murmura.algorithms.kgflex.kgflex import KGFlex, known
 from murmura.algorithms.kgflex.loop_arrays import (
     SPREAD,
     ClientRows,
     FeatureRows,
+    FeatureScratch,
     FeatureVisitRules,
     GainRules,
-    Workplace,
 )
 from murmura.algorithms.kgflex.loops import choose_features, run_clients, score_users
-from murmura.algorithms.kgflex.paper import known
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, Kernel
@@ -42,20 +41,20 @@ class KGFlexKernel(CohortKernel[KGFlex]):
         a, most = self.algorithm, int(np.diff(people.start).max(initial=1))
         clients = ClientRows.empty(people.clients, a.room(info), a.factors, a.precision)
         rules = GainRules.of(
-            MEASURES.index(a.measure), a.negatives, a.limits(), a.least_gain(),
+            MEASURES.index(a.measure), a.negatives, a.limits(), a.least,
             offer_edges(info, a.drawn == "popular"), most,
         )  # fmt: skip
         choose_features(flat_population(info, people), FeatureRows.of(known(info)), rules, clients)
         initial_rows(people.secrets, SPREAD, clients.P.reshape(people.clients, -1))
         return clients._asdict()
 
-    def scratch(self, info: FederationInfo, people: FlatPopulation) -> Workplace:
+    def scratch(self, info: FederationInfo, people: FlatPopulation) -> FeatureScratch:
         """Room for the features of one client."""
         a, features = self.algorithm, FeatureRows.of(known(info))
         counted = a.optimiser == "per-contributor"
-        return Workplace.of(people, features, a.room(info), a.factors, a.precision, counted)
+        return FeatureScratch.of(people, features, a.room(info), a.factors, a.precision, counted)
 
-    def send(self, cohort: CohortRound, states: States, scratch: Workplace, block: ClientBlock) -> None:
+    def send(self, cohort: CohortRound, states: States, scratch: FeatureScratch, block: ClientBlock) -> None:
         """The rows of features that some clients send."""
         a, model = self.algorithm, cohort.model
         drop, clip = a.unshared == "drop", a.clip_update or 0.0

@@ -83,7 +83,7 @@ class FeatureVisitRules(NamedTuple):
     clip: float  # the largest L2 norm of what leaves; 0: any
 
 
-class Workplace(NamedTuple):
+class FeatureScratch(NamedTuple):
     """What one worker reads, and where it works."""
 
     people: FlatPopulation
@@ -106,10 +106,10 @@ class Workplace(NamedTuple):
         factors: int,
         precision: Any,
         counted: bool = False,
-    ) -> Workplace:
+    ) -> FeatureScratch:
         """A place for clients with at most `room` features."""
         most = int(np.diff(people.start).max(initial=1))
-        return Workplace(
+        return FeatureScratch(
             people,
             features,
             Draws.of_size(most),

@@ -15,9 +15,9 @@ from murmura.algorithms.kgflex.loop_arrays import (
     LEAST,
     ClientRows,
     FeatureRows,
+    FeatureScratch,
     FeatureVisitRules,
     GainRules,
-    Workplace,
 )
 from murmura.core.arrays import Floats, Ints
 from murmura.core.rng import Purpose
@@ -115,7 +115,7 @@ def _term(u: Index, s: int, clients: ClientRows, G: Values, b: Values) -> float:
 
 
 @compiled
-def _open(u: Index, clients: ClientRows, G: Values, b: Values, at: Workplace) -> int:
+def _open(u: Index, clients: ClientRows, G: Values, b: Values, at: FeatureScratch) -> int:
     """Put the features of client u in their places, with their terms of a score; how many there are."""
     m = 0
     while m < clients.feature.shape[1] and clients.feature[u, m] >= 0:
@@ -128,7 +128,7 @@ def _open(u: Index, clients: ClientRows, G: Values, b: Values, at: Workplace) ->
 
 
 @compiled
-def _allow(u: Index, round_: Word, at: Workplace) -> None:
+def _allow(u: Index, round_: Word, at: FeatureScratch) -> None:
     """Flip the coin of every row of client u, and mark the features of the shared ones."""
     start, item, features = at.people.start, at.people.item, at.features
     for place in range(start[u + 1] - start[u]):
@@ -142,7 +142,7 @@ def _allow(u: Index, round_: Word, at: Workplace) -> None:
 
 
 @compiled
-def _shared_with(item: Index, at: Workplace) -> tuple[int, float]:
+def _shared_with(item: Index, at: FeatureScratch) -> tuple[int, float]:
     """How many features of an item are hers, and its score."""
     many, score = 0, 0.0
     for n in range(at.features.start[item], at.features.start[item + 1]):
@@ -154,7 +154,7 @@ def _shared_with(item: Index, at: Workplace) -> tuple[int, float]:
 
 
 @compiled
-def _add(item: Index, g: float, shared: bool, u: Index, k: Values, at: Workplace) -> None:
+def _add(item: Index, g: float, shared: bool, u: Index, k: Values, at: FeatureScratch) -> None:
     """Add g k_uf to the sums of the features that an item shares with client u."""
     for n in range(at.features.start[item], at.features.start[item + 1]):
         s = at.slot[at.features.feature[n]]
@@ -168,7 +168,7 @@ def _add(item: Index, g: float, shared: bool, u: Index, k: Values, at: Workplace
 
 @compiled
 def visit_client(
-    u: Index, rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: Workplace
+    u: Index, rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: FeatureScratch
 ) -> int:
     """One visit: P_u moves, and the rows that leave stand at hand, features ascending; how many they are."""
     people, draws = at.people, at.draws
@@ -193,7 +193,7 @@ def visit_client(
 
 @compiled
 def _close(
-    u: Index, m: int, rules: FeatureVisitRules, scale: float, G: Values, clients: ClientRows, at: Workplace
+    u: Index, m: int, rules: FeatureVisitRules, scale: float, G: Values, clients: ClientRows, at: FeatureScratch
 ) -> int:
     """Gather the rows that leave, then move P_u; the places are free again."""
     leaving = np.empty(m, np.int64)
@@ -238,7 +238,7 @@ def clip_rows(n: int, width: int, clip: float, gradients: Values) -> None:
 
 
 @compiled
-def disclose_shared(u: Index, at: Workplace, tally: Disclosed) -> None:
+def disclose_shared(u: Index, at: FeatureScratch, tally: Disclosed) -> None:
     """Note the shared rows of client u, of which something leaves."""
     for place in range(at.people.start[u + 1] - at.people.start[u]):
         if at.draws.send[place]:
@@ -247,7 +247,7 @@ def disclose_shared(u: Index, at: Workplace, tally: Disclosed) -> None:
 
 @compiled
 def run_clients(
-    rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: Workplace, block: ClientBlock
+    rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: FeatureScratch, block: ClientBlock
 ) -> None:
     """Some clients of a round: the rows that each of them sends."""
     for place in range(len(block.clients)):
@@ -260,7 +260,13 @@ def run_clients(
 
 @compiled
 def visit_in_turn(
-    order: Ints, rules: FeatureVisitRules, rate: Any, G: Values, b: Values, clients: ClientRows, at: Workplace
+    order: Ints,
+    rules: FeatureVisitRules,
+    rate: Any,
+    G: Values,
+    b: Values,
+    clients: ClientRows,
+    at: FeatureScratch,
 ) -> None:
     """One client after the other, each at the model the one before left; every visit is a round of its own."""
     width = G.shape[1]
