@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Floats, Longs
 from murmura.core.contract import FederationInfo, History, Samples
 from murmura.core.errors import DataError, SettingError
-from murmura.core.short_head import short_head
+from murmura.core.interactions import short_head
 from murmura.core.update import Arrays, SparseRows, Update
 
 MEANS = 16  # more rows than so many times the mean, rounded up to a power of two, count as that many

@@ -20,8 +20,7 @@ from murmura.core.arrays import Bools, Longs
 from murmura.core.contract import Algorithm, FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel, Kernel, parts_of
 from murmura.core.message import TableSpec
-from murmura.core.population import Population, States, stacked
-from murmura.core.tally import Tally
+from murmura.core.population import Population, States, Tally, stacked
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.client_blocks import (
     ClientBlock,

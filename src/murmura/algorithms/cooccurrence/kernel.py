@@ -15,8 +15,7 @@ from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.core.arrays import Bools, Ints, Longs, Singles
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel
-from murmura.core.population import Population, States
-from murmura.core.tally import Tally
+from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.cohort_kernel import CohortKernel
 from murmura.kernels.packing import add_pairs

@@ -32,6 +32,7 @@ from murmura.algorithms.cooccurrence.low_rank import (
 )
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE
 from murmura.core.arrays import Ints, Longs, Singles
+from murmura.core.channel import NoiseOutlook
 from murmura.core.contract import (
     ClientState,
     ClientStep,
@@ -47,7 +48,6 @@ from murmura.core.contract import (
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import SparseRows, Update

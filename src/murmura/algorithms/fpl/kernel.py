@@ -12,9 +12,8 @@ from murmura.algorithms.fpl.fpl import FPL
 from murmura.algorithms.fpl.loops import run_single_triples, stochastic_rounds
 from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState
 from murmura.core.kernel import CohortRound
-from murmura.core.population import Population, States
+from murmura.core.population import Population, States, Tally
 from murmura.core.rng import Purpose, Words
-from murmura.core.tally import Tally
 from murmura.core.update import Arrays
 from murmura.kernels.client_blocks import ClientBlock, Disclosed, FlatPopulation, block_of
 from murmura.kernels.cohort_kernel import CohortKernel, disclosed_of

@@ -33,9 +33,9 @@ from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.client_blocks import FlatPopulation
 from murmura.kernels.factorisation.triple_sampling import UserItems
 from murmura.kernels.fpl.triples import can_compare, draw_triples
+from murmura.kernels.item_weights import require_features
 from murmura.kernels.random.draws import initial_rows
 from murmura.kernels.random.philox import permute
-from murmura.kernels.tfidf import require_features
 
 Times = Annotated[int, Field(ge=0)]
 FOLD_IN_VISITS = 10

@@ -39,11 +39,11 @@ from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec
+from murmura.core.model import ScoreTerms
 from murmura.core.rng import Purpose, Rng
-from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, Update
-from murmura.kernels.tfidf import item_vectors
+from murmura.kernels.item_weights import item_vectors
 
 _ITEMS = "items."  # before the names of what the collaborative part's server keeps to itself
 
