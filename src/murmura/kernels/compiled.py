@@ -78,6 +78,14 @@ class LoopCache(FunctionCache):
         written = own.read_bytes() if own.exists() else b""
         self._cache_file._source_stamp = compiled_sources() + hashlib.sha256(written).hexdigest()
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is on disk for these types; nothing of what names a type that has since moved."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (AttributeError, ImportError):
+            self._cache_file.flush()  # type: ignore[no-untyped-call]
+            return None
+
     @contextmanager
     def one_process(self) -> Iterator[None]:
         """Wait until no other process compiles this loop; on a disk without locks both do."""

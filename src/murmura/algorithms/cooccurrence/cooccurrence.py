@@ -22,7 +22,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +44,6 @@ from murmura.algorithms.cooccurrence.release_differences import (
 )
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.contract import (
-    Algorithm,
     ClientState,
     ClientStep,
     FederationInfo,
@@ -74,7 +72,6 @@ BREACHES = {
     DIRECTIONS: "directions were negative",
 }
 RARE = "rare items"  # beside accuracy
-_PHASES: WeakKeyDictionary[FederationInfo, dict[Algorithm, tuple[Phase, ...]]] = WeakKeyDictionary()
 
 
 @lru_cache(maxsize=4)
@@ -103,20 +100,10 @@ class Cooccurrence(PairModelSettings, CountingMethod):
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Counts, then pairs; what a sum of pairs holds is known once the counts are public."""
-        found = _PHASES.get(info, {}).get(self)
-        if found is None:
-            first = Phase("counts", self._counts(info), repeat=1, receives=MessageSpec())
-            later = (*self._pairs(info), *order_phases(self, info))
-            found = (first, *later[:-1], replace(later[-1], returns=True))
-            _PHASES[info] = {**_PHASES.get(info, {}), self: found}
-        return found
+        return _phases(self, info)
 
-    def _counts(self, info: FederationInfo) -> MessageSpec:
-        return MessageSpec(
-            (TableSpec("counts", "item", info.items, 1, "uint32", exact=RowBounds(info.people)),)
-        )
-
-    def _pairs(self, info: FederationInfo) -> tuple[Phase, ...]:
+    def pair_phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """The exchanges of pairs; what they hold is known once the counts are."""
         if not self.ease and not self.knn:
             return ()
         pairs = None if info.counts is None else layout(info.counts, self.least)
@@ -348,3 +335,11 @@ class Cooccurrence(PairModelSettings, CountingMethod):
         from murmura.algorithms.cooccurrence.kernel import CooccurrenceKernel
 
         return CooccurrenceKernel(self)
+
+
+@lru_cache(maxsize=4)  # every visit asks, and bounds are as long as the vector
+def _phases(method: Cooccurrence, info: FederationInfo) -> tuple[Phase, ...]:
+    counts = TableSpec("counts", "item", info.items, 1, "uint32", exact=RowBounds(info.people))
+    first = Phase("counts", MessageSpec((counts,)), repeat=1, receives=MessageSpec())
+    later = (*method.pair_phases(info), *order_phases(method, info))
+    return (first, *later[:-1], replace(later[-1], returns=True))

@@ -37,15 +37,14 @@ from murmura.core.contract import (
 )
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
+from murmura.core.files import group, prefixed
 from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec
 from murmura.core.model import ScoreTerms
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Count, Positive, settings
-from murmura.core.update import Arrays, Update
+from murmura.core.update import Update
 from murmura.kernels.item_weights import item_vectors
-
-_ITEMS = "items."  # before the names of what the collaborative part's server keeps to itself
 
 
 @settings
@@ -114,7 +113,9 @@ class KGFlexHybrid(KGFlex):
                 "kgflex-hybrid.discount needs public counts of the items, but there are none; set it to 0."
             )
         features, items = super().server_init(info, rng), self.vectors().server_init(info, rng)
-        return ServerState({**features.model, **items.model}, {**features.private, **prefixed(items.private)})
+        return ServerState(
+            {**features.model, **items.model}, {**features.private, **prefixed(items=items.private)}
+        )
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """Her features, and p_u."""
@@ -129,21 +130,16 @@ class KGFlexHybrid(KGFlex):
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Each part with its own table."""
         assert isinstance(received, Total)
-        tables = received.update.tables
-        own = {name: array for name, array in server.private.items() if not name.startswith(_ITEMS)}
-        features, _ = super().server_step(
-            phase, ServerState(server.model, own), _part(received, "features", tables)
+        features, items = (
+            replace(received, update=Update({name: received.update.tables[name]}))
+            for name in ("features", "items")
         )
-        kept = {
-            name.removeprefix(_ITEMS): array
-            for name, array in server.private.items()
-            if name.startswith(_ITEMS)
-        }
-        items, _ = self.vectors().server_step(
-            phase, ServerState({"Q": server.model["Q"]}, kept), _part(received, "items", tables)
-        )
-        private = {**features.private, **prefixed(items.private)}
-        return ServerState({**features.model, **items.model}, private), {}
+        own = {name: array for name, array in server.private.items() if not name.startswith("items.")}
+        stepped, _ = super().server_step(phase, ServerState(server.model, own), features)
+        vectors = ServerState({"Q": server.model["Q"]}, group(server.private, "items"))
+        moved, _ = self.vectors().server_step(phase, vectors, items)
+        private = {**stepped.private, **prefixed(items=moved.private)}
+        return ServerState({**stepped.model, **moved.model}, private), {}
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
         """Every shared row: the collaborative part tells of each."""
@@ -204,15 +200,6 @@ class KGFlexHybrid(KGFlex):
         from murmura.algorithms.kgflex.kernel import HybridKernel
 
         return HybridKernel(self)
-
-
-def prefixed(private: Arrays) -> Arrays:
-    """What the collaborative part's server keeps, under names of its own."""
-    return {_ITEMS + name: array for name, array in private.items()}
-
-
-def _part(received: Total, name: str, tables: Any) -> Total:
-    return Total(Update({name: tables[name]}), received.count)
 
 
 def leading_directions(features: ItemFeatures, width: int) -> Floats:
