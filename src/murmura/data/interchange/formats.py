@@ -5,7 +5,7 @@ elliot: lists user, item, score; train.tsv, validation.tsv, test.tsv: user, item
 warprec: the same files with headers: user_id, item_id, rating[, timestamp].
 recbole: atomic files with typed headers: user_id:token, item_id:token, rating:float[, timestamp:float] in
 NAME.train.inter, NAME.valid.inter and NAME.test.inter; lists have score:float.
-docs/exchange.md says how each tool is told to use them.
+docs/data.md says how each tool is told to use them.
 """
 
 from __future__ import annotations
