@@ -25,9 +25,10 @@ from pathlib import Path
 from benchmarks.sides import Benchmark, Skipped, Work
 from murmura.core.consent import Permission
 from murmura.data.sources.synthetic import synth
-from murmura.device.joining import ManifestEvents, about
+from murmura.device.enrolment import about
 from murmura.device.simulated import RoundReport, SimulatedDevices, register_devices, run_devices
 from murmura.device.trust import agreed_terms
+from murmura.device.visits import ManifestEvents
 from murmura.server.admitter import FILE, Admitter
 from murmura.server.database import ServerDatabase
 from murmura.wire.admission import OwnAdmission

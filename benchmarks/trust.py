@@ -26,8 +26,8 @@ from benchmarks.sides import Benchmark, Work
 from murmura.algorithms import algorithm
 from murmura.data.sources.synthetic import synth
 from murmura.device import device
-from murmura.device.outgoing import OutgoingMessage
 from murmura.device.trust import verified
+from murmura.device.upload import OutgoingMessage
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess

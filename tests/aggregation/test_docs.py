@@ -1,4 +1,4 @@
-"""The section on weights is true: its criterion runs, and it names every criterion, score and setting there is."""
+"""The section on weights is true: its criterion runs; it names every criterion, score and setting there is."""
 
 import re
 from pathlib import Path

@@ -31,7 +31,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, Words, client_secrets, server_secret
 from murmura.device.device import Device, VisitOutcome
 from murmura.device.download_cache import DownloadCache
-from murmura.device.places import Place, register
+from murmura.device.enrolment import Place, register
 from murmura.device.storage import Identity, InMemoryStorage
 from murmura.device.trust import fetch_terms
 from murmura.engine.visit import visit

@@ -22,7 +22,7 @@ from tests.ports import free_ports
 PRELOADED = [
     "murmura.algorithms.fpl.presets",
     "murmura.cli.app",
-    "murmura.device.commands.taking_part",
+    "murmura.device.visits",
     "murmura.server.coordinator.coordinator",
     "murmura.device.simulated",
     "murmura.server.http.machine_app",

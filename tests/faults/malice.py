@@ -9,8 +9,8 @@ from pathlib import Path
 from murmura.channel.shares import expanded_sum
 from murmura.core.contract import FederationInfo, Total
 from murmura.device.folder import DeviceFolder
-from murmura.device.outgoing import OutgoingMessage
 from murmura.device.storage import Identity
+from murmura.device.upload import OutgoingMessage
 from murmura.wire import wire
 from murmura.wire.keys import SealingKey, ServerKey
 from murmura.wire.log import LogHead, LogProof, manifest_entry

@@ -11,7 +11,7 @@ import pytest
 
 from murmura.channel.sealing import seal
 from murmura.channel.shares import SEED_BYTES
-from murmura.device import outgoing
+from murmura.device import upload
 from murmura.wire import wire
 from murmura.wire.transport import REPLY_BYTES, HttpReply
 from tests.faults.canary import HEAD, WINDOW, nothing_of_one_person
@@ -35,7 +35,7 @@ def test_seeds_shares_tokens_and_vectors_are_in_no_file_after_a_run_with_crashes
             plain.extend((shown.ticket, shown.mark, shown.signature))
         return seal(content, public, info)
 
-    monkeypatch.setattr(outgoing, "seal", recorded)
+    monkeypatch.setattr(upload, "seal", recorded)
 
     async def scenario() -> None:
         async with scene(tmp_path) as place:

@@ -20,7 +20,7 @@ from murmura.core.consent import Permission
 from murmura.core.contract import History
 from murmura.device.device import Device
 from murmura.device.download_cache import DownloadCache
-from murmura.device.places import register
+from murmura.device.enrolment import register
 from murmura.device.storage import Identity, InMemoryStorage
 from murmura.device.trust import fetch_terms
 from murmura.wire.admission import OwnAdmission

@@ -23,11 +23,11 @@ from murmura.device.trust import fetch_terms
 from murmura.server import endpoints
 from murmura.server.dispatch import respond
 from murmura.server.loopback import COORDINATOR, SEED
-from murmura.wire.addresses import check_elsewhere, reaches_itself
 from murmura.wire.admission import Invitation
 from murmura.wire.keys import SealingKey, ServerKey
 from murmura.wire.refusals import RefusedError
 from murmura.wire.terms import FederationTerms
+from murmura.wire.transport import check_elsewhere, reaches_itself
 from tests.cli.processes import murmura
 from tests.faults.malice import counted_items, newcomer, read_both, uploads
 from tests.http.network import World, people

@@ -22,12 +22,11 @@ from murmura.core.contract import ServerState, Total
 from murmura.core.interactions import Interactions
 from murmura.device.device import Device
 from murmura.server.aggregator import aggregator as aggregator_module
-from murmura.server.aggregator.released_counts import check_released
+from murmura.server.aggregator.collection import check_released
 from murmura.server.coordinator.rounds import RoundRunner
 from murmura.wire import wire
-from murmura.wire.manifest import Download, Manifest
+from murmura.wire.manifest import Download, Manifest, ReleasedSum
 from murmura.wire.refusals import RefusedError
-from murmura.wire.released_sum import ReleasedSum
 from tests.faults.malice import uploads
 from tests.faults.test_trust_sybils import listening
 from tests.http.network import World, people

@@ -29,11 +29,11 @@ SOON = 1.0  # seconds in which everybody else is answered
 LONG = "/assets/app.js"
 PATIENT = """
 import functools
-from murmura.server.http import connections, places
+from murmura.server.http import connections
 made = connections.ConnectionLimits
 connections.ConnectionLimits = functools.partial(made, handshake=1e6, header=1e6, idle=1e6, stalled=1e6)
 """  # no connection ends by itself
-UNSHED = "places.Places._shed = lambda places: False\n"
+UNSHED = "connections.Places._shed = lambda places: False\n"
 ASKS = b"GET %s HTTP/1.1\r\nhost: x\r\n\r\n"
 SAID = {
     "idle": ASKS % b"/healthz",

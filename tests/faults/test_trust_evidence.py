@@ -13,9 +13,8 @@ from murmura.channel.journal import Journal
 from murmura.core.consent import Permission
 from murmura.core.errors import DataError
 from murmura.device import folder as folder_module
-from murmura.device import receipts
 from murmura.device.folder import DeviceFolder
-from murmura.device.storage import DeviceMemory
+from murmura.device.storage import RECEIPTS, DeviceMemory, read_receipts
 from murmura.server.coordinator.setup import RoundTiming
 from tests.cli.processes import murmura
 from tests.faults.malice import newcomer
@@ -90,8 +89,8 @@ def test_an_invented_journal_lacks_what_was_countersigned(tmp_path: Path) -> Non
 def test_receipts_that_go_too_are_missed_by_what_the_device_remembers(tmp_path: Path) -> None:
     home = asyncio.run(lived(World(tmp_path, people(), settings=TRAINING), tmp_path / "me"))
     copy = tmp_path / "copy.jsonl"
-    shutil.copy(home.path / receipts.NAME, copy)
-    (home.path / receipts.NAME).unlink()
+    shutil.copy(home.path / RECEIPTS, copy)
+    (home.path / RECEIPTS).unlink()
     rewrite(home, ROUNDS - 1)
     with pytest.raises(DataError, match=r"must have a line for round 2 .* its past was rewritten"):
         home.check_evidence()
@@ -104,7 +103,7 @@ def test_receipts_that_go_too_are_missed_by_what_the_device_remembers(tmp_path: 
 def test_an_invented_receipt_is_nobodys(tmp_path: Path) -> None:
     home = asyncio.run(lived(World(tmp_path, people(), settings=TRAINING), tmp_path / "me"))
     invent(home)
-    path, head = home.path / receipts.NAME, home.journal.verify().head
+    path, head = home.path / RECEIPTS, home.journal.verify().head
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("".join(json.dumps({**line, "head": head}) + "\n" for line in lines))
     with pytest.raises(DataError, match="must be signed by the machines of this federation, but is not"):
@@ -146,8 +145,8 @@ def test_an_upload_that_its_owner_stopped_is_no_rewritten_past(tmp_path: Path) -
 
 def test_half_a_receipt_that_a_crash_left_spoils_no_other(tmp_path: Path) -> None:
     home = asyncio.run(lived(World(tmp_path, people(), settings=TRAINING), tmp_path / "me"))
-    path = home.path / receipts.NAME
-    last = receipts.read_receipts(path)[-1]
+    path = home.path / RECEIPTS
+    last = read_receipts(path)[-1]
     path.write_bytes(path.read_bytes()[:-40])
     assert home.check_evidence() == ROUNDS - 1
     home.keep_receipt(last)

@@ -26,10 +26,9 @@ from murmura.cli.federation_options import Others
 from murmura.core.errors import SettingError
 from murmura.server.http.serving import LOOPBACK, ListenAddress, proxy_networks
 from murmura.wire import http_transport
-from murmura.wire.addresses import is_loopback
 from murmura.wire.http_transport import HttpTransport
 from murmura.wire.refusals import RefusedError, UnreachableError
-from murmura.wire.transport import REPLY_BYTES, bearer
+from murmura.wire.transport import REPLY_BYTES, bearer, is_loopback
 from tests.http.certificates import NAME, certificate
 from tests.http.network import people
 from tests.http.processes import MURMURA, get, served, write_table

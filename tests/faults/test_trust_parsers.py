@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from murmura.device.device import Device, VisitOutcome
-from murmura.device.places import register
+from murmura.device.enrolment import register
 from murmura.server.aggregator.aggregator import Aggregator
 from murmura.server.coordinator.coordinator import Coordinator
 from murmura.server.loopback import COORDINATOR

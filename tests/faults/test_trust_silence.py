@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from murmura.server.http.connection_places import Places
+from murmura.server.http.connections import Places
 from murmura.server.http.limits import BodyLimits, RequestLimits
 from murmura.server.http.serving import ListenAddress
 from tests.http.certificates import certificate

@@ -17,7 +17,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
 from murmura.device.device import Device
 from murmura.device.download_cache import DownloadCache
-from murmura.device.places import register
+from murmura.device.enrolment import register
 from murmura.device.simulated import rows_of_devices
 from murmura.device.storage import Identity, InMemoryStorage
 from murmura.server.aggregator.aggregator import Aggregator, Role

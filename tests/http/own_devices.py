@@ -9,8 +9,8 @@ from murmura.core.consent import Permission
 from murmura.core.rng import client_secrets
 from murmura.device.device import Device
 from murmura.device.download_cache import DownloadCache
+from murmura.device.enrolment import JoinRequest, join
 from murmura.device.folder import DeviceFolder
-from murmura.device.joining import JoinRequest, join
 from murmura.server.aggregator.aggregator import Role
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
 from tests.http.forgery import opened_share

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from murmura.core.channel import ChannelSettings
-from murmura.device.commands.taking_part import _Own
 from murmura.device.folder import DeviceFolder
+from murmura.device.visits import _Own
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan

@@ -10,8 +10,8 @@ import pytest
 
 from murmura.core.channel import ChannelSettings
 from murmura.device.device import Device
-from murmura.server.acceptance import AcceptedReports
-from murmura.server.coordinator.individual_reports import IndividualReports
+from murmura.server.admissions import AcceptedReports
+from murmura.server.coordinator.open_round import IndividualReports
 from murmura.server.loopback import COORDINATOR
 from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import RefusedError

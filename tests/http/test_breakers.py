@@ -16,10 +16,10 @@ from murmura.core.contract import Phase, RoundContext
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.device import device as device_module
 from murmura.device.device import Device
-from murmura.device.places import register
+from murmura.device.enrolment import register
 from murmura.engine.visit import Visit, visit
 from murmura.server.admissions import AdmissionDesk
-from murmura.server.coordinator.breaker_search import BreakerSearch
+from murmura.server.coordinator.anomalies import BreakerSearch
 from murmura.server.loopback import COORDINATOR
 from murmura.wire.refusals import RefusedError
 from tests.http.network import SEEDED, World, entropy, people

@@ -14,13 +14,13 @@ import pytest
 from murmura.core.consent import Permission
 from murmura.core.errors import DataError, FederationError, RunError
 from murmura.device.device import Device, VisitOutcome
+from murmura.device.enrolment import leave
 from murmura.device.folder import DeviceFolder
-from murmura.device.joining import leave
 from murmura.server.coordinator.setup import RoundTiming
 from murmura.server.loopback import SEED, VECTOR
-from murmura.wire.canonical import canonical
 from murmura.wire.keys import ServerKey
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import canonical
 from murmura.wire.transport import HttpReply
 from tests.http.forgery import envelope, keys_of
 from tests.http.network import World, people

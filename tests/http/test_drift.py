@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.server.coordinator.drift import ALARM, FEWEST, movement, robust_z
+from murmura.server.coordinator.anomalies import ALARM, FEWEST, movement, robust_z
 from tests.http.network import World, people
 
 

@@ -14,7 +14,7 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.population import member_places
 from murmura.core.settings import field_names
-from murmura.device.joining import JoinRequest, known_likes
+from murmura.device.enrolment import JoinRequest, known_likes
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan

@@ -13,12 +13,10 @@ import pytest
 
 from murmura.device import trust
 from murmura.device.device import Device, VisitOutcome
-from murmura.device.log_check import check_log
-from murmura.device.trust import last_verified, newest_model
-from murmura.server.aggregator.witness import LogWitness
+from murmura.device.trust import check_log, last_verified, newest_model
+from murmura.server.aggregator.commitments import LogWitness
 from murmura.server.database import ServerDatabase
 from murmura.server.loopback import COORDINATOR
-from murmura.wire.canonical import canonical
 from murmura.wire.log import (
     LoggedModel,
     LogHead,
@@ -32,6 +30,7 @@ from murmura.wire.log import (
 from murmura.wire.manifest import Manifest, SignedManifest
 from murmura.wire.merkle import MerkleTree, leaf_hash
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import canonical
 from murmura.wire.transport import HttpReply, ask
 from tests.http.forgery import envelope, head_of, keys_of, logged
 from tests.http.network import World, people

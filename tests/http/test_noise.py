@@ -22,9 +22,8 @@ from murmura.core.settings import as_dict
 from murmura.device.device import TRAINING, Device, VisitOutcome
 from murmura.device.storage import DeviceMemory, InMemoryStorage
 from murmura.server.aggregator.aggregator import Aggregator, Role
-from murmura.wire.manifest import RoundPrivacy, SignedManifest
+from murmura.wire.manifest import ReleasedSum, RoundPrivacy, SignedManifest
 from murmura.wire.refusals import RefusedError
-from murmura.wire.released_sum import ReleasedSum
 from tests.http.network import World, people
 
 NOISE: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-3, "hopeless": True}

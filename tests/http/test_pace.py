@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from murmura.server.coordinator.pace import CollectingPace
+from murmura.server.coordinator.open_round import CollectingPace
 
 
 class _Manifest:

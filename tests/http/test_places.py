@@ -10,7 +10,7 @@ import pytest
 
 from murmura.core.channel import ChannelSettings
 from murmura.device.device import Device
-from murmura.device.places import register
+from murmura.device.enrolment import register
 from murmura.server.loopback import COORDINATOR
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import ask, bearer

@@ -9,9 +9,9 @@ import pytest
 
 from murmura.core.channel import ChannelSettings
 from murmura.core.interactions import Interactions
-from murmura.device.commands.taking_part import sentence
 from murmura.device.device import VisitOutcome
 from murmura.device.recommending import explain, recommend
+from murmura.device.visits import sentence
 from murmura.testing import crowd
 from tests.http.network import World
 

@@ -10,8 +10,8 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.device.device import Device, VisitOutcome
-from murmura.device.joining import ManifestEvents, stay
 from murmura.device.trust import GoneBackError
+from murmura.device.visits import ManifestEvents, stay
 from murmura.server.coordinator.agreement import TermsKeeper
 from murmura.server.loopback import SEED, VECTOR
 from murmura.wire.refusals import RefusedError

@@ -11,11 +11,11 @@ import pytest
 
 from murmura.algorithms.cooccurrence.release_differences import Release, ReleaseDifference
 from murmura.core.contract import History
-from murmura.device.commands.taking_part import _Own
 from murmura.device.device import Device
 from murmura.device.folder import DeviceFolder
+from murmura.device.visits import _Own
 from murmura.server.commands.rounds import _awaited
-from murmura.server.coordinator.releases import CAME, Releases
+from murmura.server.coordinator.published_models import CAME, Releases
 from murmura.server.coordinator.setup import RoundTiming
 from murmura.wire.refusals import RefusedError
 from tests.http.network import World, people
@@ -150,7 +150,7 @@ def test_a_coordinator_that_says_nothing_of_releases_has_none_to_renew(
     async def scenario() -> None:
         await settle(world, tmp_path / "0", 0)
         folder = DeviceFolder(tmp_path / "0")
-        monkeypatch.setattr("murmura.device.commands.taking_part.about", earlier)
+        monkeypatch.setattr("murmura.device.visits.about", earlier)
         own = _Own(awake(world, folder), folder)
         assert (await own.renewed(5, lambda _: None)) is False
 

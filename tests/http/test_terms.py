@@ -16,9 +16,9 @@ from murmura.core.errors import FederationError
 from murmura.device import device
 from murmura.device.trust import TermsChangedError, fetch_terms
 from murmura.server.loopback import COORDINATOR
-from murmura.wire.canonical import canonical
 from murmura.wire.manifest import SignedManifest
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import canonical
 from murmura.wire.terms import LARGEST, FederationTerms
 from murmura.wire.wire import SIGNATURE_BYTES
 from tests.http.network import World, people

@@ -24,12 +24,12 @@ from murmura.core.errors import MurmuraError
 from murmura.core.rng import Rng
 from murmura.device import trust
 from murmura.device.download_cache import DownloadCache
-from murmura.device.receipts import Receipt, mark
+from murmura.device.storage import Receipt, mark
 from murmura.device.trust import fetch_terms, verified
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
 from murmura.server.aggregator.aggregator import Aggregator, Role
-from murmura.server.coordinator.individual_reports import IndividualReports
+from murmura.server.coordinator.open_round import IndividualReports
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.server.dispatch import respond
 from murmura.server.endpoints import AGGREGATOR
@@ -39,10 +39,9 @@ from murmura.wire.admission import Admission, Invitation, OwnAdmission, check_jo
 from murmura.wire.description import FederationDescription
 from murmura.wire.keys import SealingKey, ServerKey, check_signature
 from murmura.wire.log import LogHead, pack_entries, unpack_entries, unpack_hashes
-from murmura.wire.manifest import SignedManifest
+from murmura.wire.manifest import ReleasedSum, SignedManifest
 from murmura.wire.merkle import extends, includes, leaf_hash
 from murmura.wire.refusals import RefusedError
-from murmura.wire.released_sum import ReleasedSum
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import REPLY_BYTES, HttpReply, check_length
 from murmura.wire.wire import IndividualReport, ShareHead, SharePass

@@ -8,8 +8,7 @@ import httpcore
 import pytest
 
 from murmura.server.http.http_protocol import HttpProtocol
-from murmura.wire.http_transport import HttpTransport
-from murmura.wire.whole_requests import HELD, OneWrite
+from murmura.wire.http_transport import HELD, HttpTransport, OneWrite
 from tests.web.server import HONEST, Machine, toy
 
 

@@ -23,8 +23,8 @@ from murmura.server.admissions import AdmissionDesk
 from murmura.server.aggregator.aggregator import Aggregator
 from murmura.server.coordinator.setup import RoundTiming
 from murmura.server.database import ServerDatabase, Statement
-from murmura.wire.canonical import canonical
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import canonical
 from murmura.wire.terms import CLOCKS_DIFFER, ReleaseWindows
 from murmura.wire.transport import HttpReply
 from tests.channel.exact_counts import ExactCounts

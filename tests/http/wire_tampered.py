@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from murmura.core.codec import encode
-from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.row_bounds import RowBounds
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.update import SparseRows, Update
 from murmura.wire import wire
 from murmura.wire.admission import Invitation
-from murmura.wire.canonical import canonical
 from murmura.wire.log import pack_entries
 from murmura.wire.manifest import SignedManifest
+from murmura.wire.signed_records import canonical
 from murmura.wire.wire import ShareHead
 from tests.http import wire_world as good
 from tests.http.wire_world import ADMITTED, COORDINATOR, SEED, STRANGER, VECTOR

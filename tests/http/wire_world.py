@@ -17,21 +17,19 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_changes, encode_model
 from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.interactions import Vocabulary
-from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng
-from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
-from murmura.device.receipts import mark
+from murmura.device.storage import mark
 from murmura.engine.visit import Visit, visit
 from murmura.wire import wire
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.description import FederationDescription
 from murmura.wire.keys import SealingKey, ServerKey
 from murmura.wire.log import LogHead, LogProof, manifest_entry, model_entry, terms_entry
-from murmura.wire.manifest import Download, Manifest, SignedManifest
+from murmura.wire.manifest import Download, Manifest, ReleasedSum, SignedManifest, sum_content
 from murmura.wire.merkle import MerkleTree, leaf_hash
-from murmura.wire.released_sum import ReleasedSum, sum_content
 from murmura.wire.terms import (
     AggregatorAddress,
     CatalogueRule,

@@ -11,8 +11,7 @@ import pytest
 from murmura.core.errors import DataError
 from murmura.server.dispatch import respond
 from murmura.server.endpoints import SMALL, Endpoint, HttpRequest
-from murmura.server.http.connection_places import Places
-from murmura.server.http.connections import listen
+from murmura.server.http.connections import Places, listen
 from murmura.server.http.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, origin
 from murmura.server.http.machine_app import App
 from murmura.wire.refusals import RefusedError

@@ -14,7 +14,7 @@ import pytest
 
 from murmura.core.errors import SettingError
 from murmura.server import endpoints
-from murmura.server.http import verification
+from murmura.server.http import page_files
 from murmura.server.http.machine_app import App
 from murmura.server.http.origins import PageOrigin
 from murmura.server.http.page_files import TITLES, WORKER, PageFile, VisitorPage, spoken_paths
@@ -153,7 +153,7 @@ async def test_verify_finds_the_file_and_the_policy_that_differ(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest = {path: part for path, part in PARTS.items() if path != TITLES}
-    monkeypatch.setattr(verification, "built_files", lambda: honest)
+    monkeypatch.setattr(page_files, "built_files", lambda: honest)
     await world.servers.agree()
     terms = world.coordinator.rounds.terms
     assert terms.seed_aggregator is not None
@@ -165,7 +165,7 @@ async def test_verify_finds_the_file_and_the_policy_that_differ(
             served(App(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01, page)) as client,
             HttpTransport() as send,
         ):
-            found = await verification.verify_page(send, str(client.base_url).rstrip("/"), fingerprint)
+            found = await page_files.verify_page(send, str(client.base_url).rstrip("/"), fingerprint)
             assert tuple(one + endpoints.UPLOADS for one in found.aggregators) == uploads
             return found.different
 

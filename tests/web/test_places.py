@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from murmura.server.http.connection_places import Places
-from murmura.server.http.unread import UnreadReplies
+from murmura.server.http.connections import Places
+from murmura.server.http.long_replies import UnreadReplies
 
 
 class Waiting:

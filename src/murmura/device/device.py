@@ -26,18 +26,17 @@ from murmura.core.errors import DataError, FederationError, MurmuraError
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays
 from murmura.device.download_cache import DownloadCache
-from murmura.device.objections import objection
-from murmura.device.outgoing import TrainedUpload, outgoing
-from murmura.device.places import register
-from murmura.device.receipts import Receipt, mark
-from murmura.device.storage import DeviceStorage, Identity, PendingUpload
+from murmura.device.enrolment import register
+from murmura.device.policy import objection
+from murmura.device.storage import DeviceStorage, Identity, PendingUpload, Receipt, mark
 from murmura.device.trust import last_verified, verified
+from murmura.device.upload import TrainedUpload, outgoing
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
 from murmura.wire import wire
 from murmura.wire.keys import check_signature
 from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest
-from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.refusals import RefusedError, UnreachableError, forged, malformed
 from murmura.wire.transport import DOWNLOAD_BYTES, HttpReply, Transport, ask, bearer
 from murmura.wire.wire import ID_BYTES, ShareHead
 
@@ -136,15 +135,11 @@ class Device:
                 "replay", f"manifest {manifest.serial} comes after {memory.serial}; take no part."
             )
         if manifest.serial == memory.serial and name != memory.manifest:
-            raise RefusedError(
-                "forged", "the coordinator shows two different manifests for one round; take no part."
-            )
+            raise forged("the coordinator shows two different manifests for one round; take no part.")
         if manifest.serial == memory.serial:
             return False
         if manifest.serial == memory.serial + 1 and manifest.previous != memory.manifest:
-            raise RefusedError(
-                "forged", "the manifest must follow the one this device has seen before it; take no part."
-            )
+            raise forged("the manifest must follow the one this device has seen before it; take no part.")
         again = memory.pending is not None and memory.pending.manifest == name
         if (manifest.round, manifest.phase) in memory.exchanges and not again:
             raise RefusedError(
@@ -152,9 +147,7 @@ class Device:
             )
         self._check_onward(manifest)
         if not self.identity.terms.windows.is_at(manifest.window, self._clock()):
-            raise RefusedError(
-                "forged", f"window {manifest.window} must be that of the time, but is not; take no part."
-            )
+            raise forged(f"window {manifest.window} must be that of the time, but is not; take no part.")
         return True
 
     def _check_onward(self, manifest: Manifest) -> None:
@@ -186,7 +179,7 @@ class Device:
         if phase.follows and not memory.answers(phase.follows, window):
             return "declined", f"this device was not counted in phase '{phase.follows}'"
         if (manifest.part, manifest.part_seed != "") != (phase.part, phase.part < 1):
-            raise RefusedError("malformed", "a manifest must ask the part of the devices its phase declares.")
+            raise malformed("a manifest must ask the part of the devices its phase declares.")
         place = self.identity.place
         if phase.part < 1 and not public_part(bytes.fromhex(manifest.part_seed), place + 1, phase.part)[place]:
             return "not-called", "another part of the devices is asked"

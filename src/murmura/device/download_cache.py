@@ -19,7 +19,7 @@ from murmura.core.message import TableSpec
 from murmura.wire.description import FederationDescription
 from murmura.wire.log import LoggedModel
 from murmura.wire.manifest import Download, Manifest
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import forged, malformed
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import DOWNLOAD_BYTES, Transport, ask
 
@@ -103,9 +103,8 @@ class DownloadCache:
         """The whole model, or what changed since the one that is here."""
         known, whole = self._model, self._exact_length(info)
         if wanted.model.bytes != whole or whole > DOWNLOAD_BYTES:
-            raise RefusedError(
-                "malformed",
-                f"the model of a round must have {whole} bytes, at most {DOWNLOAD_BYTES}, but says others.",
+            raise malformed(
+                f"the model of a round must have {whole} bytes, at most {DOWNLOAD_BYTES}, but says others."
             )
         if known is None:
             return self._read(await self._fetch(wanted.model.hash, whole), wanted, info)
@@ -120,9 +119,7 @@ class DownloadCache:
     async def _fetch(self, name: str, length: int) -> bytes:
         content = await self._get(name, length)
         if hashlib.sha256(content).hexdigest() != name:
-            raise RefusedError(
-                "forged", "what is published under a hash must have it, but has another; take no part."
-            )
+            raise forged("what is published under a hash must have it, but has another; take no part.")
         return content
 
     async def _get(self, path: str, length: int) -> bytes:
@@ -133,9 +130,8 @@ class DownloadCache:
     def _read(self, content: bytes, wanted: Manifest, info: FederationInfo, base: Model | None = None) -> Model:
         algorithm = self._terms.algorithm()
         if algorithm.uses_features and info.features is None:
-            raise RefusedError(
-                "malformed",
-                f"{self._terms.method} needs item features, but the description names none; take no part.",
+            raise malformed(
+                f"{self._terms.method} needs item features, but the description names none; take no part."
             )
         publishes = algorithm.publishes(info)
         downloads = self._terms.channel_settings.downloads(publishes)
@@ -155,9 +151,9 @@ class DownloadCache:
                 for table in publishes.tables
             }
         except (FederationError, KeyError, ValueError) as error:
-            raise RefusedError("malformed", f"the public model is not what was declared: {error}") from None
+            raise malformed(f"the public model is not what was declared: {error}") from None
         if algorithm.releases_counts and not _equal(algorithm.public_counts(model), info.counts):
-            raise RefusedError("forged", "the counts of items must be those the model tells, but are not.")
+            raise forged("the counts of items must be those the model tells, but are not.")
         for values in model.values():
             values.flags.writeable = False
         return model

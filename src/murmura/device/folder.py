@@ -23,9 +23,15 @@ from murmura.core.contract import History
 from murmura.core.errors import DataError, RunError
 from murmura.core.files import write_whole
 from murmura.core.settings import as_dict, from_dict
-from murmura.device import receipts
-from murmura.device.receipts import Receipt, append_receipt, check_receipts, read_receipts
-from murmura.device.storage import DeviceMemory, Identity
+from murmura.device.storage import (
+    RECEIPTS,
+    DeviceMemory,
+    Identity,
+    Receipt,
+    append_receipt,
+    check_receipts,
+    read_receipts,
+)
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.terms import FederationTerms
 
@@ -194,12 +200,12 @@ class DeviceFolder:
 
     def keep_receipt(self, receipt: Receipt) -> None:
         """Keep what the machines that took an upload signed."""
-        append_receipt(self.path / receipts.NAME, receipt)
-        (self.path / receipts.NAME).chmod(OWN)
+        append_receipt(self.path / RECEIPTS, receipt)
+        (self.path / RECEIPTS).chmod(OWN)
 
     def check_evidence(self, copy: Path | None = None) -> int:
         """Check the journal against every receipt, also those of a copy kept elsewhere; how many there are."""
-        found = read_receipts(self.path / receipts.NAME) + ([] if copy is None else read_receipts(copy))
+        found = read_receipts(self.path / RECEIPTS) + ([] if copy is None else read_receipts(copy))
         past = self.journal.verify()
         check_receipts(found, self._agreed(), frozenset(past.heads))
         told = {(entry.round, entry.phase) for entry in past.entries}
@@ -232,7 +238,7 @@ class DeviceFolder:
         if to.exists():
             raise RunError(f"{to} must not exist yet to keep the journal in, but does; give another --journal.")
         to.mkdir(parents=True, mode=0o700)
-        for name in (journal.NAME, Path(journal.NAME).with_suffix(".head").name, receipts.NAME):
+        for name in (journal.NAME, Path(journal.NAME).with_suffix(".head").name, RECEIPTS):
             if (self.path / name).exists():
                 write_whole(to / name, (self.path / name).read_bytes(), mode=OWN)
         for terms in self._agreed().values():
@@ -240,7 +246,7 @@ class DeviceFolder:
 
     def delete(self) -> None:
         """Remove every file of the device, its identity first, and the folder if nothing else is in it."""
-        for name in (DEVICE, PERMISSION, MEMORY, HISTORY, JOINING, OFFERED, receipts.NAME):
+        for name in (DEVICE, PERMISSION, MEMORY, HISTORY, JOINING, OFFERED, RECEIPTS):
             (self.path / name).unlink(missing_ok=True)
         for path in (*self.path.glob("journal.*"), *self.path.glob(TERMS)):
             path.unlink()

@@ -20,10 +20,10 @@ from murmura.core.population import group_means, member_places
 from murmura.core.rng import client_secrets
 from murmura.device.device import Clock, Device, Sleep, VisitOutcome
 from murmura.device.download_cache import DownloadCache
-from murmura.device.joining import ManifestEvents
-from murmura.device.places import Place, register
+from murmura.device.enrolment import Place, register
 from murmura.device.storage import Identity, InMemoryStorage
 from murmura.device.trust import agreed_terms
+from murmura.device.visits import ManifestEvents
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.manifest import LARGEST_ENVELOPE
 from murmura.wire.refusals import RefusedError, UnreachableError

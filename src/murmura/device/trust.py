@@ -1,18 +1,21 @@
-"""What a device believes: the terms it pinned when it joined, and a log that only ever grows."""
+"""What a device believes: the terms it pinned when it joined, and a log that only ever grows.
+
+Anybody can check the whole log: every entry, every signature, every link.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
-from murmura.wire.addresses import check_elsewhere
 from murmura.wire.keys import check_signature
-from murmura.wire.log import LoggedModel, LogHead, LogProof, is_model, unpack_hashes
-from murmura.wire.manifest import LARGEST_ENVELOPE, SignedManifest
-from murmura.wire.merkle import extends
-from murmura.wire.refusals import RefusedError
+from murmura.wire.log import LoggedModel, LogHead, LogProof, is_model, unpack_entries, unpack_hashes
+from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest, SignedManifest
+from murmura.wire.merkle import MerkleTree, extends, leaf_hash
+from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.terms import LARGEST, FederationTerms
-from murmura.wire.transport import Transport, ask
+from murmura.wire.transport import Transport, ask, check_elsewhere
 from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES, unpack_pair
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -67,10 +70,9 @@ async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = Non
     content = message[3 * SIGNATURE_BYTES :]
     terms = FederationTerms.decode(content)
     if fingerprint is not None and terms.hash != fingerprint:
-        raise RefusedError(
-            "forged",
+        raise forged(
             f"the federation at {url} must be the one of the invitation, but has other terms "
-            f"({terms.hash.hex()[:16]}…, not {fingerprint.hex()[:16]}…); do not join it.",
+            f"({terms.hash.hex()[:16]}…, not {fingerprint.hex()[:16]}…); do not join it."
         )
     check_elsewhere(url, *(one.url for one in terms.aggregators))
     signers = [terms.coordinator, *(one.key for one in terms.aggregators)]
@@ -90,7 +92,7 @@ async def verified(
         raise TermsChangedError(offered, terms.differences(offered))
     signed.check(terms)
     if signed.manifest.federation != terms.federation:
-        raise RefusedError("forged", "the manifest must be of the federation this device joined, but is not.")
+        raise forged("the manifest must be of the federation this device joined, but is not.")
     if before is not None:
         brought = signed.proof.consistency if before.size == signed.proof.before else ()
         await _check_grown(signed.proof.head, before, brought, send, url)
@@ -144,8 +146,84 @@ async def newest_model(
     logged.check(terms, entry)
     kind, _, content = entry.partition(b"\0")
     if not is_model(kind, content):
-        raise RefusedError("malformed", "the newest model must be an entry of the log, but is not.")
+        raise malformed("the newest model must be an entry of the log, but is not.")
     if before is not None:
         await _check_grown(logged.head, before, (), send, url)
     at = 8 + HASH_BYTES
     return LoggedModel(content[8:at].hex(), content[at:].hex())
+
+
+PAGE_BYTES = 1 << 21
+
+
+@dataclass(frozen=True)
+class CheckedLog:
+    """What a log without a fault holds."""
+
+    entries: int
+    root: str
+    manifests: int
+    models: int
+    terms: int  # how often the terms changed, the first included
+
+
+async def check_log(send: Transport, url: str, terms: FederationTerms) -> CheckedLog:
+    """Fetch the whole log and check it; refuses any fault in one sentence."""
+    head = LogHead.decode((await ask(send, "GET", f"{url}/log")).body)
+    head.check(terms)
+    entries = await _entries(send, url, head.size)
+    tree = MerkleTree([leaf_hash(entry) for entry in entries])
+    if tree.root() != head.root:
+        raise forged("the entries of the log must have the root its head names, but have another.")
+    found = _check_order(entries, terms)
+    await _check_open_round(send, url, terms, tree)
+    return CheckedLog(head.size, head.root.hex(), *found)
+
+
+async def _entries(send: Transport, url: str, size: int) -> list[bytes]:
+    entries: list[bytes] = []
+    while len(entries) < size:
+        reply = await ask(send, "GET", f"{url}/log/entries/{len(entries)}", largest=PAGE_BYTES)
+        page = unpack_entries(reply.body)
+        if not page:
+            raise forged(f"the log must have {size} entries, but only {len(entries)} are shown.")
+        entries += page
+    return entries[:size]
+
+
+def _check_order(entries: list[bytes], terms: FederationTerms) -> tuple[int, int, int]:
+    """How many manifests, models and terms there are; refuses a gap and entries that are none."""
+    manifests = models = changed = 0
+    previous = under = ""
+    for place, entry in enumerate(entries):
+        kind, _, content = entry.partition(b"\0")
+        if kind == b"terms":
+            read = FederationTerms.decode(content)
+            under, changed = read.hash.hex(), changed + 1
+            fits = read.federation == terms.federation
+        elif kind == b"manifest":
+            m = Manifest.decode(content)
+            fits = (m.serial, m.previous, m.terms) == (manifests, previous, under)
+            manifests, previous = manifests + 1, m.hash.hex()
+        else:
+            fits, models = is_model(kind, content), models + 1
+        if not fits or (place == 0 and kind != b"terms"):
+            raise forged(f"entry {place} of the log must follow from those before it, but does not.")
+    if under != terms.hash.hex():
+        raise forged("the last terms of the log must be those that are shown, but are others.")
+    return manifests, models, changed
+
+
+async def _check_open_round(send: Transport, url: str, terms: FederationTerms, tree: MerkleTree) -> None:
+    """The round that devices are shown now must be in the log, and its head a stage of it."""
+    try:
+        message = (await ask(send, "GET", f"{url}/round", largest=LARGEST_ENVELOPE)).body
+    except RefusedError as error:
+        if error.code in ("paused", "finished"):
+            return
+        raise
+    signed = SignedManifest.decode(message)
+    signed.check(terms)
+    shown = signed.proof.head
+    if shown.size <= len(tree) and tree.root(shown.size) != shown.root:
+        raise forged("the log that devices are shown must be this one, but is another.")

@@ -1,4 +1,7 @@
-"""A request becomes a call of a machine, and its result or its refusal a reply: without a web framework."""
+"""A request becomes a call of a machine, and its result or its refusal a reply: without a web framework.
+
+The same table of endpoints is described as OpenAPI.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from murmura.core.errors import MurmuraError
+from murmura.core.version import __version__
 from murmura.server.endpoints import BINARY, EVENTS, JSON, TEXT, Endpoint, HttpRequest
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import STATUS, RefusedError, malformed
 from murmura.wire.transport import VERSION_HEADER, HttpReply
 from murmura.wire.wire import check_version
 
@@ -66,7 +70,7 @@ def check_prelude(machine: M, endpoint: Endpoint[M], request: HttpRequest) -> No
     except RefusedError:
         raise
     except MurmuraError as error:
-        raise RefusedError("malformed", str(error)) from None
+        raise malformed(str(error)) from None
 
 
 def _check_spoken(request: HttpRequest) -> None:
@@ -91,7 +95,7 @@ def answer(machine: M, endpoint: Endpoint[M], request: HttpRequest) -> HttpReply
     except RefusedError as error:
         return refusal(error)
     except MurmuraError as error:
-        return refusal(RefusedError("malformed", str(error)))
+        return refusal(malformed(str(error)))
 
 
 def reply(endpoint: Endpoint[Any], value: Any, status: int = 200, headers: Mapping[str, str] = {}) -> HttpReply:
@@ -128,3 +132,58 @@ ENCODERS: dict[str, Callable[[Any], bytes]] = {
     TEXT: prometheus,
     EVENTS: event,
 }
+
+
+GUARDS = {"device": "the device's token", "operator": "the operator's token"}
+
+
+def describe(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+    refusal = {
+        "type": "object",
+        "required": ["error", "message"],
+        "properties": {"error": {"enum": sorted(STATUS)}, "message": {"type": "string"}},
+    }
+    bearer = {"type": "http", "scheme": "bearer"}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Murmura",
+            "version": __version__,
+            "description": "The messages are described in docs/wire.md.",
+        },
+        "paths": paths,
+        "components": {"schemas": {"Refusal": refusal}, "securitySchemes": {"token": bearer}},
+    }
+
+
+def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
+    no = {"description": "A typed refusal.", "content": {"application/json": {"schema": _REFUSAL}}}
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "responses": {
+            "200": {"description": "Done.", "content": {endpoint.answers: {}}},
+            "4XX": no,
+            "503": no,
+        },
+    }
+    names = re.findall(r"{(\w+)}", endpoint.path)
+    if names:
+        operation["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+        ]
+    if endpoint.takes:
+        operation["requestBody"] = {"required": True, "content": {endpoint.takes: {}}}
+    if endpoint.guard in GUARDS:
+        operation["security"] = [{"token": []}]
+        operation["description"] = f"Needs {GUARDS[endpoint.guard]}."
+    elif endpoint.guard == "coordinator":
+        operation["description"] = "The body carries the coordinator's signature."
+    return operation
+
+
+_REFUSAL = {"$ref": "#/components/schemas/Refusal"}

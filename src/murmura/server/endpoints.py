@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from murmura.server.aggregator.aggregator import Aggregator
 from murmura.server.coordinator.coordinator import Coordinator
-from murmura.wire.refusals import RefusedError, json_object
+from murmura.wire.refusals import RefusedError, json_object, malformed
 from murmura.wire.wire import HASH_BYTES, REPORT_HEADER, SHARE_PRELUDE
 
 Method = Literal["GET", "POST", "DELETE", "OPTIONS"]
@@ -65,7 +65,7 @@ class HttpRequest:
         except ValueError:
             name = b""
         if len(name) != HASH_BYTES:
-            raise RefusedError("malformed", "the path must name a hash of 64 hexadecimal digits, but does not.")
+            raise malformed("the path must name a hash of 64 hexadecimal digits, but does not.")
         return name
 
 
@@ -105,7 +105,7 @@ def _register(coordinator: Coordinator, request: HttpRequest) -> dict[str, Any]:
     fields = "joining takes a JSON object with at most a 'slot', a 'token', an 'admission' and its 'proof'."
     read = json_object(request.body or b"{}", fields)
     if set(read) - {"slot", "token", "admission", "proof"}:
-        raise RefusedError("malformed", fields)
+        raise malformed(fields)
     return coordinator.register(read.get("slot"), read.get("token"), read.get("admission"), read.get("proof"))
 
 

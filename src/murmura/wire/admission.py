@@ -15,10 +15,10 @@ import struct
 from dataclasses import dataclass
 
 from murmura.channel import signing
-from murmura.wire.addresses import host_of, is_loopback
 from murmura.wire.keys import ServerKey, check_signature
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.terms import FederationTerms
+from murmura.wire.transport import host_of, is_loopback
 from murmura.wire.wire import ADMISSION_BYTES, HASH_BYTES, SIGNATURE_BYTES
 
 _ADMISSION = struct.Struct(f"<{signing.KEY_BYTES}sQ{SIGNATURE_BYTES}s")
@@ -42,7 +42,7 @@ class Admission:
     def decode(content: bytes) -> Admission:
         """From its 104 bytes."""
         if len(content) != ADMISSION_BYTES:
-            raise RefusedError("malformed", f"an admission must have {ADMISSION_BYTES} bytes, but has others.")
+            raise malformed(f"an admission must have {ADMISSION_BYTES} bytes, but has others.")
         return Admission(*_ADMISSION.unpack(content))
 
     def check(self, terms: FederationTerms, now: float) -> None:
@@ -50,9 +50,7 @@ class Admission:
         signed = _signed(terms.federation, self.public, self.expires)
         check_signature(bytes.fromhex(terms.admitter), "admission", signed, self.signature)
         if self.expires and now > self.expires:
-            raise RefusedError(
-                "forged", "this invitation must still be valid, but has expired; ask for another."
-            )
+            raise forged("this invitation must still be valid, but has expired; ask for another.")
 
 
 @dataclass(frozen=True)
@@ -121,10 +119,9 @@ class Invitation:
             if len(name) != HASH_BYTES:
                 raise ValueError
         except (ValueError, RefusedError):
-            raise RefusedError(
-                "malformed",
+            raise malformed(
                 "an invitation must be a link murmura://host#2.… as `murmura invite create` prints it, but is "
-                "not; copy it whole.",
+                "not; copy it whole."
             ) from None
         return Invitation(url, name, own)
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from murmura.core.contract import Algorithm, FederationInfo
 from murmura.core.errors import MurmuraError
-from murmura.core.feature_codec import decode_features, encode_features
+from murmura.core.features import decode_features, encode_features
 from murmura.core.interactions import Vocabulary
 from murmura.core.samples import Classification
-from murmura.wire.canonical import canonical
-from murmura.wire.refusals import RefusedError, json_object
+from murmura.wire.refusals import json_object, malformed
+from murmura.wire.signed_records import canonical
 from murmura.wire.wire import unpack_arrays
 
 MOST_VALUES = 1 << 24  # of one sample, and classes
@@ -45,27 +45,24 @@ class FederationDescription:
         try:
             features = decode_features(content)
         except MurmuraError as error:
-            raise RefusedError("malformed", str(error)) from None
+            raise malformed(str(error)) from None
         if features.items != len(self.items) or len(features) != self.info.feature_count:
-            raise RefusedError("malformed", "the item features must be those of the items, but are others.")
+            raise malformed("the item features must be those of the items, but are others.")
         return replace(self, info=replace(self.info, features=features))
 
     def with_counts(self, content: bytes) -> FederationDescription:
         """The same with the counts of items that were made public; refuses any that do not fit."""
         read = unpack_arrays(content).get("counts")
         if read is None or read.shape != (len(self.items),) or read.dtype != np.uint32:
-            raise RefusedError(
-                "malformed", "the counts must be one uint32 for every item, but are something else."
-            )
+            raise malformed("the counts must be one uint32 for every item, but are something else.")
         return replace(self, info=replace(self.info, counts=read.astype(np.int64)))
 
     def check_for(self, algorithm: Algorithm) -> None:
         """Refuse counts for a method whose devices tell them: nobody could say where these are from."""
         if algorithm.releases_counts and self.info.counts is not None:
-            raise RefusedError(
-                "malformed",
+            raise malformed(
                 f"the description for {algorithm.name}, which sums up the counts of items, must have none, but "
-                "has some; take no part.",
+                "has some; take no part."
             )
 
     def encode(self) -> bytes:
@@ -108,18 +105,14 @@ class FederationDescription:
                 task=_task(read["task"]) if "task" in read else None,
             )
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise RefusedError(
-                "malformed", "a description must have the fields of docs/wire.md, but has not."
-            ) from None
+            raise malformed("a description must have the fields of docs/wire.md, but has not.") from None
         whole = (*sizes, info.people, info.feature_count)
         if items.labels.dtype.kind == "O" or not all(0 <= n < 2**32 for n in whole):
-            raise RefusedError("malformed", "a description must have names of items and sizes, but has others.")
+            raise malformed("a description must have names of items and sizes, but has others.")
         if counts is not None and (counts.min(initial=0) < 0 or int(counts.sum()) >= 2**32):
-            raise RefusedError("malformed", "counts of items must be from 0 and add up to less than 2**32.")
+            raise malformed("counts of items must be from 0 and add up to less than 2**32.")
         if len(listed) and (listed.min() < 0 or listed.max() >= len(items) or (np.diff(listed) <= 0).any()):
-            raise RefusedError(
-                "malformed", "the listed items must be numbers of items, ascending, but are not."
-            )
+            raise malformed("the listed items must be numbers of items, ascending, but are not.")
         return FederationDescription(items, info, name)
 
 

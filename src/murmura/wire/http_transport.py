@@ -1,4 +1,4 @@
-"""The network itself, with httpx: the only file that knows it.
+"""The network itself, with httpx and httpcore: the only file that knows them.
 
 Beyond this machine everything is HTTPS; of a reply no more is read than its asker wants, as it was sent.
 """
@@ -6,6 +6,7 @@ Beyond this machine everything is HTTPS; of a reply no more is read than its ask
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -14,13 +15,71 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from murmura.core.errors import MissingExtraError, SettingError
-from murmura.wire.addresses import is_loopback
-from murmura.wire.refusals import RefusedError, UnreachableError
-from murmura.wire.transport import REPLY_BYTES, HttpReply, check_length
-from murmura.wire.whole_requests import WholeRequests
+from murmura.wire.refusals import RefusedError, UnreachableError, malformed
+from murmura.wire.transport import REPLY_BYTES, HttpReply, check_length, is_loopback
 
 if TYPE_CHECKING:
     import httpx
+
+
+HELD = 64 << 10  # bytes that may wait
+
+
+class WholeRequests:
+    """A network of httpcore whose connections send whole requests."""
+
+    def __init__(self, network: Any) -> None:
+        self._network = network
+
+    async def connect_tcp(self, *args: Any, **named: Any) -> OneWrite:
+        """A connection to a machine."""
+        return OneWrite(await self._network.connect_tcp(*args, **named))
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, as httpcore does before it connects again."""
+        await self._network.sleep(seconds)
+
+
+class OneWrite:
+    """A connection on which short pieces wait for the last one."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._held = b""
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Keep a piece, or send it with what was kept."""
+        self._held += buffer
+        if len(self._held) > HELD:
+            await self._send(timeout)
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """What comes, once everything is sent."""
+        from httpcore import WriteError
+
+        with contextlib.suppress(WriteError):  # as httpcore does: who has closed may have answered before
+            await self._send(timeout)
+        found: bytes = await self._stream.read(max_bytes, timeout)
+        return found
+
+    async def start_tls(self, *args: Any, **named: Any) -> OneWrite:
+        """The same, encrypted."""
+        await self._send(None)
+        return OneWrite(await self._stream.start_tls(*args, **named))
+
+    async def aclose(self) -> None:
+        """End it."""
+        await self._stream.aclose()
+
+    def get_extra_info(self, info: str) -> Any:
+        """What is known of the connection below."""
+        return self._stream.get_extra_info(info)
+
+    async def _send(self, timeout: float | None) -> None:
+        held, self._held = self._held, b""
+        if held:
+            await self._stream.write(held, timeout)
+
 
 SECONDS = 30.0  # of silence
 SLOWEST = 8192  # bytes a second: an exchange takes at most its seconds of silence and its bytes at this speed
@@ -122,9 +181,7 @@ class HttpTransport:
             async with sending as reply:
                 encoding = reply.headers.get("content-encoding", "identity")
                 if encoding.lower() != "identity":
-                    raise RefusedError(
-                        "malformed", f"the reply of {url} must not be compressed, but is; it was not read."
-                    )
+                    raise malformed(f"the reply of {url} must not be compressed, but is; it was not read.")
                 yield reply
         except (self._httpx.HTTPError, self._httpx.InvalidURL, ssl.SSLError) as error:
             raise _unreachable(url, error) from None
@@ -134,10 +191,9 @@ class HttpTransport:
         parsed = self._httpx.URL(url)  # as it will be called: two readings of one address could differ
         near = is_loopback(parsed.host)
         if parsed.scheme != "https" and not near and not self._insecure:
-            raise RefusedError(
-                "malformed",
+            raise malformed(
                 f"{parsed.scheme}://{parsed.netloc.decode()} must be an https address, as everyone on the way "
-                "reads plain HTTP; ask for one, or say --insecure.",
+                "reads plain HTTP; ask for one, or say --insecure."
             )
         return near
 

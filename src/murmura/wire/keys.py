@@ -12,7 +12,7 @@ from typing import Protocol
 
 from murmura.channel import sealing, signing
 from murmura.core.errors import FederationError
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import forged
 
 
 class KeyStore(Protocol):
@@ -59,7 +59,7 @@ class SealingKey:
         try:
             return sealing.unseal(sealed, self.private, info)
         except FederationError as error:
-            raise RefusedError("forged", str(error)) from None
+            raise forged(str(error)) from None
 
     @staticmethod
     def load_or_create(store: KeyStore) -> SealingKey:
@@ -72,9 +72,7 @@ def check_signature(public: bytes, purpose: str, content: bytes, signature: byte
     try:
         signing.verify(public, _message(purpose, content), signature)
     except FederationError:
-        raise RefusedError(
-            "forged", f"the {purpose}'s signature must be of the right machine, but is not."
-        ) from None
+        raise forged(f"the {purpose}'s signature must be of the right machine, but is not.") from None
 
 
 def _message(purpose: str, content: bytes) -> bytes:

@@ -13,10 +13,10 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from murmura.wire.canonical import canonical
 from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.merkle import HASH_BYTES, Hash, includes, leaf_hash
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import forged, malformed
+from murmura.wire.signed_records import canonical
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import NO_SIGNATURE
 
@@ -76,7 +76,7 @@ class LogHead:
     def decode(message: bytes) -> LogHead:
         """From its 232 bytes."""
         if len(message) != _HEAD.size:
-            raise RefusedError("malformed", f"the head of a log must have {_HEAD.size} bytes, but has others.")
+            raise malformed(f"the head of a log must have {_HEAD.size} bytes, but has others.")
         return LogHead(*_HEAD.unpack(message))
 
     def check(self, terms: FederationTerms) -> None:
@@ -111,18 +111,18 @@ class LogProof:
         """From a message of exactly the length it claims."""
         at = _HEAD.size + _PROOF.size
         if len(message) < at:
-            raise RefusedError("malformed", "a proof of the log must be as long as it claims, but is not.")
+            raise malformed("a proof of the log must be as long as it claims, but is not.")
         index, before, inside, after = _PROOF.unpack_from(message, _HEAD.size)
         hashes = unpack_hashes(message[at:])
         if max(inside, after) > DEEPEST or inside + after != len(hashes):
-            raise RefusedError("malformed", "a proof of the log must be as long as it claims, but is not.")
+            raise malformed("a proof of the log must be as long as it claims, but is not.")
         return LogProof(LogHead.decode(message[: _HEAD.size]), index, before, hashes[:inside], hashes[inside:])
 
     def check(self, terms: FederationTerms, entry: bytes) -> None:
         """Refuse a head that is not signed, and an entry that is not in it."""
         self.head.check(terms)
         if not includes(leaf_hash(entry), self.index, self.head.size, self.head.root, self.inclusion):
-            raise RefusedError("forged", "what is shown must be in the public log, but is not; take no part.")
+            raise forged("what is shown must be in the public log, but is not; take no part.")
 
 
 def head_content(federation: str, size: int, root: Hash) -> bytes:
@@ -142,7 +142,7 @@ def unpack_entries(message: bytes) -> list[bytes]:
         end = at + _ENTRY.size
         length = _ENTRY.unpack_from(message, at)[0] if end <= len(message) else 0
         if end + length > len(message) or length == 0:
-            raise RefusedError("malformed", "entries of the log must be as long as they claim, but are not.")
+            raise malformed("entries of the log must be as long as they claim, but are not.")
         entries.append(message[end : end + length])
         at = end + length
     return entries
@@ -151,5 +151,5 @@ def unpack_entries(message: bytes) -> list[bytes]:
 def unpack_hashes(message: bytes) -> tuple[Hash, ...]:
     """Hashes one after the other."""
     if len(message) % HASH_BYTES or len(message) > 2 * DEEPEST * HASH_BYTES:
-        raise RefusedError("malformed", "a proof must be whole hashes, and not too many, but is not.")
+        raise malformed("a proof must be whole hashes, and not too many, but is not.")
     return tuple(message[at : at + HASH_BYTES] for at in range(0, len(message), HASH_BYTES))

@@ -1,8 +1,12 @@
-"""What is promised about one round, signed by the coordinator and by both aggregators, and logged.
+"""What is signed about one round: its manifest, and the sum that it ended with.
 
 A manifest is JSON in canonical form, named by the SHA-256 of exactly those bytes. It says what changes from
 round to round; everything else is in the terms it names, which a device has pinned. It travels with the
 signatures of all three machines, with the head of the public log and the proof that it is in there.
+
+A released sum is both halves, each with the signature of its aggregator. Where a sum tells the counts of items,
+a later round is made by them. A device cannot know whether the counts it is shown are those; each aggregator
+can, as its own signature is on one half and the other's on the other.
 """
 
 from __future__ import annotations
@@ -17,12 +21,14 @@ from typing import Annotated
 from pydantic import Field, StrictBool, TypeAdapter
 
 from murmura.channel.noise_terms import NoiseTerms, Share
-from murmura.wire.canonical import canonical, read_canonical
+from murmura.channel.ring import Ring
+from murmura.core.rng import Words
 from murmura.wire.keys import check_signature
 from murmura.wire.log import LogProof, manifest_entry
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import forged, malformed
+from murmura.wire.signed_records import canonical, read_canonical
 from murmura.wire.terms import Count, FederationTerms, Hexadecimal, PublicKey, Seconds
-from murmura.wire.wire import SIGNATURE_BYTES
+from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES
 
 LARGEST = 1 << 16  # bytes of a manifest
 LARGEST_ENVELOPE = LARGEST + (1 << 13)
@@ -106,7 +112,7 @@ class Manifest:
     def check_privacy(self, terms: FederationTerms) -> None:
         """Refuse a round that promises other noise than its terms."""
         if self.privacy != RoundPrivacy.of(terms.noise, self.phase):
-            raise RefusedError("forged", "a manifest must promise the noise of its terms, but promises other.")
+            raise forged("a manifest must promise the noise of its terms, but promises other.")
 
 
 _MANIFEST = TypeAdapter(Manifest)
@@ -137,10 +143,10 @@ class SignedManifest:
         """From a message of plausible length."""
         at = 3 * SIGNATURE_BYTES + _LENGTH.size
         if not at < len(message) <= LARGEST_ENVELOPE:
-            raise RefusedError("malformed", f"a signed manifest must not have {len(message)} bytes.")
+            raise malformed(f"a signed manifest must not have {len(message)} bytes.")
         (length,) = _LENGTH.unpack_from(message, 3 * SIGNATURE_BYTES)
         if length > LARGEST or at + length > len(message):
-            raise RefusedError("malformed", "a signed manifest must be as long as it claims, but is not.")
+            raise malformed("a signed manifest must be as long as it claims, but is not.")
         one, two, three = (message[n : n + SIGNATURE_BYTES] for n in (0, SIGNATURE_BYTES, 2 * SIGNATURE_BYTES))
         proof = LogProof.decode(message[at + length :])
         return SignedManifest(message[at : at + length], one, two, three, proof)
@@ -157,3 +163,58 @@ class SignedManifest:
         self.proof.check(terms, manifest_entry(self.content))
         self.manifest.check_privacy(terms)
         return self.manifest
+
+
+_HEAD = struct.Struct(f"<{HASH_BYTES}s{HASH_BYTES}s{SIGNATURE_BYTES}s{SIGNATURE_BYTES}s")
+
+
+def sum_content(manifest: bytes, listed: bytes, half: bytes) -> bytes:
+    """What an aggregator signs of a sum: the round, the SHA-256 of its list of reports, its half."""
+    return manifest + listed + half
+
+
+@dataclass(frozen=True)
+class ReleasedSum:
+    """What the coordinator got for one round."""
+
+    manifest: bytes  # (32,) hash of the round
+    listed: bytes  # (32,) SHA-256 of the list of reports: the list itself is nobody's business
+    seed: bytes  # (64,) signatures, each of its own half
+    vector: bytes
+    halves: tuple[bytes, bytes]  # the seed aggregator's and the vector aggregator's, packed
+
+    @staticmethod
+    def of(manifest: bytes, ids: bytes, seed: tuple[bytes, bytes], vector: tuple[bytes, bytes]) -> ReleasedSum:
+        """From the list of reports and two pairs of signature and half."""
+        listed = hashlib.sha256(ids).digest()
+        return ReleasedSum(manifest, listed, seed[0], vector[0], (seed[1], vector[1]))
+
+    @staticmethod
+    def longest(half: int) -> int:
+        """The bytes of one whose halves have so many."""
+        return _HEAD.size + 2 * half
+
+    def encode(self) -> bytes:
+        """As it travels: round (32), hash of the list (32), two signatures (64 each), two halves."""
+        return _HEAD.pack(self.manifest, self.listed, self.seed, self.vector) + b"".join(self.halves)
+
+    @staticmethod
+    def decode(message: bytes) -> ReleasedSum:
+        """From two halves of one length behind a head."""
+        if len(message) < _HEAD.size or (len(message) - _HEAD.size) % 2:
+            raise malformed("a released sum must have two halves of one length, but has not.")
+        middle = (_HEAD.size + len(message)) // 2
+        manifest, listed, seed, vector = _HEAD.unpack_from(message)
+        return ReleasedSum(manifest, listed, seed, vector, (message[_HEAD.size : middle], message[middle:]))
+
+    def check(self, terms: FederationTerms) -> None:
+        """Refuse a half that its aggregator did not sign."""
+        pair = (terms.seed_aggregator, self.seed), (terms.vector_aggregator, self.vector)
+        for (address, signature), half in zip(pair, self.halves):
+            assert address is not None
+            content = sum_content(self.manifest, self.listed, half)
+            check_signature(bytes.fromhex(address.key), "sum", content, signature)
+
+    def total(self, ring: Ring) -> Words:
+        """What both halves add up to."""
+        return ring.add_up(ring.unpack(half) for half in self.halves)

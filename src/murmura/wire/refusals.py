@@ -64,6 +64,16 @@ class RefusedError(FederationError):
         return RefusedError(code if code in STATUS else "malformed", message)
 
 
+def malformed(message: str) -> RefusedError:
+    """It is not what docs/wire.md describes."""
+    return RefusedError("malformed", message)
+
+
+def forged(message: str) -> RefusedError:
+    """A signature, a hash or what was agreed does not fit."""
+    return RefusedError("forged", message)
+
+
 def printable(text: str) -> str:
     """A text of another machine as it may be shown: nothing in it moves a cursor or turns the line around."""
     shown = (one if one.isprintable() else " " if one.isspace() else "�" for one in text)

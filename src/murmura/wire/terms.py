@@ -24,10 +24,9 @@ from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
-from murmura.wire.addresses import check_plain, host_of, is_loopback
-from murmura.wire.canonical import canonical, read_canonical
-from murmura.wire.refusals import RefusedError, printable
-from murmura.wire.transport import DOWNLOAD_BYTES
+from murmura.wire.refusals import RefusedError, forged, malformed, printable
+from murmura.wire.signed_records import canonical, read_canonical
+from murmura.wire.transport import DOWNLOAD_BYTES, check_plain, host_of, is_loopback
 
 LARGEST = 1 << 16  # bytes of terms
 LABELS = {"readable": READABLE, "exact": EXACT}
@@ -117,9 +116,7 @@ class FederationTerms:
     def decode(content: bytes) -> FederationTerms:
         """From canonical bytes; refuses another version, other fields, other spellings and a single machine."""
         if len(content) > LARGEST:
-            raise RefusedError(
-                "malformed", f"terms must have at most {LARGEST} bytes, but have {len(content)}."
-            )
+            raise malformed(f"terms must have at most {LARGEST} bytes, but have {len(content)}.")
         read = read_canonical(_TERMS, FederationTerms, content, "a statement of terms")
         read.check()
         return read
@@ -128,35 +125,30 @@ class FederationTerms:
         """Refuse terms under which one machine could read an update, whatever anybody has agreed to."""
         pair = self.aggregators
         if len(pair) != (0 if self.readable else 2):
-            raise RefusedError(
-                "malformed", "terms must name two aggregators for a secure sum and none for readable mode."
-            )
+            raise malformed("terms must name two aggregators for a secure sum and none for readable mode.")
         if (self.admission == "invited") != (len(self.admitter) == 64):
-            raise RefusedError("malformed", "terms must name the key that admits, or admit everyone.")
+            raise malformed("terms must name the key that admits, or admit everyone.")
         if self.admitter and self.admitter == self.coordinator:
-            raise RefusedError("forged", "the coordinator must not admit devices itself; take no part.")
+            raise forged("the coordinator must not admit devices itself; take no part.")
         self._check_noise(self.noise.check)
         if len(pair) < 2:
             if self.noise:
-                raise RefusedError(
-                    "forged",
-                    "terms must claim no noise where the server reads each update, but do; take no part.",
+                raise forged(
+                    "terms must claim no noise where the server reads each update, but do; take no part."
                 )
             return
         seed, vector = pair
         keys = {seed.key, vector.key, self.coordinator}
         if len(keys) < 3 or seed.sealing_key == vector.sealing_key:
-            raise RefusedError(
-                "forged",
+            raise forged(
                 "the coordinator and the two aggregators must have three different keys, but two are equal: "
-                "one machine could read what you send; take no part.",
+                "one machine could read what you send; take no part."
             )
         hosts = [host_of(seed.url), host_of(vector.url)]
         if hosts[0] == hosts[1] and not is_loopback(hosts[0]):
-            raise RefusedError(
-                "forged",
+            raise forged(
                 f"the two aggregators must be on two hosts, but both are on {hosts[0]}: one machine could read "
-                "what you send; take no part.",
+                "what you send; take no part."
             )
         for one in pair:
             check_plain(one.url)
@@ -166,7 +158,7 @@ class FederationTerms:
         try:
             check()
         except MurmuraError as error:
-            raise RefusedError("forged", str(error)) from None
+            raise forged(str(error)) from None
 
     @property
     def aggregators(self) -> list[AggregatorAddress]:
@@ -194,12 +186,11 @@ class FederationTerms:
         try:
             settings = from_dict(ChannelSettings, dict(self.channel))
         except MurmuraError as error:
-            raise RefusedError("malformed", f"the channel of the terms cannot be used: {error}") from None
+            raise malformed(f"the channel of the terms cannot be used: {error}") from None
         if settings.simulated:
-            raise RefusedError(
-                "malformed",
+            raise malformed(
                 "the channel of a real federation is a secure sum in a ring of 24 or 32 bits, but is "
-                f"'{settings.channel}' in {settings.ring}.",
+                f"'{settings.channel}' in {settings.ring}."
             )
         return settings
 
@@ -222,23 +213,21 @@ class FederationTerms:
         for phase in self.algorithm().phases(info):
             if phase.name == name:
                 if phase.combine == "each" and not self.readable:
-                    raise RefusedError(
-                        "forged",
+                    raise forged(
                         f"phase '{name}' of {self.method} needs every update for itself, but this federation "
-                        "was joined for sums; take no part.",
+                        "was joined for sums; take no part."
                     )
                 people = max(info.clients, self.minimum)
                 self._check_noise(partial(self.noise.check_phase, phase, people))
                 return phase
-        raise RefusedError("malformed", f"{self.method} has no phase '{name[:40]}'.")
+        raise malformed(f"{self.method} has no phase '{name[:40]}'.")
 
     def check_counts(self, phase: Phase, named: bool) -> None:
         """Refuse counts of items in a round to which no sum can have told them."""
         if named and not self.algorithm().knows_counts(phase):
-            raise RefusedError(
-                "forged",
+            raise forged(
                 f"counts of items must come from a sum that the phase follows, but '{phase.name}' of "
-                f"{self.method} follows none that tells them; take no part.",
+                f"{self.method} follows none that tells them; take no part."
             )
 
     def chain(self, phase: str, info: FederationInfo, largest: int) -> Chain:
@@ -247,15 +236,14 @@ class FederationTerms:
             asked = self.phase(phase, info)
             words = VectorLayout.of(self.channel_settings, asked, info).words if asked.combine == "sum" else 0
             if words * self.channel_settings.ring // 8 > DOWNLOAD_BYTES:
-                raise RefusedError(
-                    "malformed",
-                    f"an update must have at most {DOWNLOAD_BYTES} bytes, but {words} numbers have more.",
+                raise malformed(
+                    f"an update must have at most {DOWNLOAD_BYTES} bytes, but {words} numbers have more."
                 )
             return chain(self.channel_settings, asked, info, largest, self.noise.of_phase(phase))
         except RefusedError:
             raise
         except MurmuraError as error:
-            raise RefusedError("malformed", f"the channel of the terms cannot be used: {error}") from None
+            raise malformed(f"the channel of the terms cannot be used: {error}") from None
 
     def differences(self, other: FederationTerms) -> list[str]:
         """What other terms change, one clause each: 'channel.minimum_cohort 100 → 5'."""

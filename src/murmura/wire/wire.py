@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from murmura.channel import sealing
 from murmura.core.update import Arrays
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, malformed
 
 PROTOCOL: Final = 2
 SUPPORTED: Final = frozenset({PROTOCOL})
@@ -90,9 +90,7 @@ class ShareHead:
         magic, version, sent, manifest, report = _SHARE.unpack_from(message)
         check_head(magic, version, b"ms", "share")
         if sent != kind:
-            raise RefusedError(
-                "malformed", f"this aggregator takes shares of kind {kind}, but this one is of {sent}."
-            )
+            raise malformed(f"this aggregator takes shares of kind {kind}, but this one is of {sent}.")
         return ShareHead(kind, manifest, report)
 
     @property
@@ -153,13 +151,13 @@ class IndividualReport:
 def check_length(message: bytes | bytearray, needed: int, what: str) -> None:
     """Refuse a message of another length."""
     if len(message) != needed:
-        raise RefusedError("malformed", f"a {what} must be {needed} bytes long, but has {len(message)}.")
+        raise malformed(f"a {what} must be {needed} bytes long, but has {len(message)}.")
 
 
 def check_head(magic: bytes, version: int, expected: bytes, what: str) -> None:
     """Refuse another kind of message, or another version of this one."""
     if magic != expected:
-        raise RefusedError("malformed", f"a {what} must begin with {expected!r}, but begins with {magic!r}.")
+        raise malformed(f"a {what} must begin with {expected!r}, but begins with {magic!r}.")
     check_version(version)
 
 
@@ -182,7 +180,7 @@ def unpack_pair(message: bytes) -> tuple[bytes, bytes]:
     """The opposite."""
     length = int.from_bytes(message[:4], "little")
     if len(message) < 4 + length:
-        raise RefusedError("malformed", "two messages in one must be as long as they claim, but are not.")
+        raise malformed("two messages in one must be as long as they claim, but are not.")
     return message[4 : 4 + length], message[4 + length :]
 
 
@@ -195,9 +193,7 @@ def unpack_ids(packed: bytes) -> list[bytes]:
     """The report ids; refuses disorder, repeats and half an id."""
     ids = [packed[at : at + ID_BYTES] for at in range(0, len(packed), ID_BYTES)]
     if len(packed) % ID_BYTES or any(a >= b for a, b in pairwise(ids)):
-        raise RefusedError(
-            "malformed", "report ids must be 16 bytes each, ascending and each once, but are not."
-        )
+        raise malformed("report ids must be 16 bytes each, ascending and each once, but are not.")
     return ids
 
 
@@ -232,9 +228,7 @@ def _index(text: bytes) -> list[tuple[str, str, list[int]]]:
     except (ValueError, TypeError, OverflowError, RecursionError):
         read = [("", "", [])]
     if not all(kind in TYPES and _can_be_made(shape) for _, kind, shape in read):
-        raise RefusedError(
-            "malformed", "a message of arrays must list its names, types and shapes, but does not."
-        )
+        raise malformed("a message of arrays must list its names, types and shapes, but does not.")
     return read
 
 

@@ -52,8 +52,9 @@ def devices(
     from murmura.algorithms import algorithm
     from murmura.core.consent import Permission
     from murmura.core.errors import SettingError
-    from murmura.device.joining import ManifestEvents, about
+    from murmura.device.enrolment import about
     from murmura.device.simulated import SimulatedDevices, register_devices, run_devices
+    from murmura.device.visits import ManifestEvents
     from murmura.runtimes.from_dataset import groups_of, training_rows
 
     invited = federation_options.federation(federation)

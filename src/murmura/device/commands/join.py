@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import typer
 
 from murmura.cli import federation_options, options
 from murmura.cli.console import say, tell
 from murmura.core.errors import SettingError
 from murmura.core.locks import OWN, locked
+
+if TYPE_CHECKING:
+    from murmura.core.interactions import Interactions
+    from murmura.core.rng import Words
+    from murmura.wire.admission import Invitation
 
 Household = Annotated[bool, typer.Option("--household", help="Everyone in the file shares this device.")]
 KeepBack = Annotated[
@@ -68,22 +75,22 @@ def join(
     """
     federation_options.need("joining a federation")
     from murmura.core.consent import Permission
-    from murmura.device.commands import taking_part
+    from murmura.device.enrolment import JoinRequest
     from murmura.device.folder import DeviceFolder
-    from murmura.device.joining import JoinRequest
+    from murmura.device.visits import sentence, take_part
 
     if release_epsilon is not None and epsilon is None:
         say("--release-epsilon bounds each release alone; --epsilon bounds all of them together.")
     invited, simulated = federation_options.federation(federation, fingerprint), _simulated(simulate)
-    taking_part.check_first_contact(invited, first_contact)
+    _check_first_contact(invited, first_contact)
 
     def request() -> JoinRequest:
-        own = taking_part.own_rows(data, user, household, data_dir, reading)
+        own = _own_rows(data, user, household, data_dir, reading)
         return JoinRequest(
             invited.url,
             own.items.labels[own.item],
             own.value,
-            taking_part.device_secret(simulated),
+            _device_secret(simulated),
             Permission(pi=pi, statistics=not no_statistics, epsilon=epsilon, release_epsilon=release_epsilon),
             minimum,
             readable,
@@ -101,12 +108,12 @@ def join(
         )
 
     def listen(event: dict[str, object]) -> None:
-        tell(event, taking_part.sentence(event), as_json)
+        tell(event, sentence(event), as_json)
 
     others = federation_options.Others(authority, insecure, proxy)
     with locked(state, OWN):
         folder = DeviceFolder(state)
-        others.talk(lambda send: taking_part.take_part(send, invited.url, folder, request, top, listen))
+        others.talk(lambda send: take_part(send, invited.url, folder, request, top, listen))
 
 
 def _simulated(text: str) -> tuple[int, int] | None:
@@ -116,3 +123,40 @@ def _simulated(text: str) -> tuple[int, int] | None:
     if not (seed.isdigit() and client.isdigit()):
         raise SettingError(f"--simulate must be SEED:CLIENT in whole numbers, but it is '{text}'.")
     return int(seed), int(client)
+
+
+def _own_rows(
+    data: str, user: str, together: bool, data_dir: Path | None, reading: dict[str, Any]
+) -> Interactions:
+    """What the file says of its owner, or of everyone who shares the device."""
+    from murmura.data.reading import Reading
+    from murmura.data.sources.registry import liked_rows, load, one_person
+
+    if not data:
+        raise SettingError("--data must name a file with what you like the first time a device joins.")
+    if together:
+        return liked_rows(load(data, data_dir, **reading)).compact()
+    return one_person(data, user, data_dir, Reading(**reading))
+
+
+def _check_first_contact(invited: Invitation, allowed: bool) -> None:
+    """Refuse to believe whoever answers beyond this machine, unless its owner asks for that."""
+    from murmura.wire.transport import host_of, is_loopback
+
+    if invited.terms or allowed or is_loopback(host_of(invited.url)):
+        return
+    raise SettingError(
+        f"{invited.url} must come with a fingerprint, or anybody on the way could answer for it; join with an "
+        "invitation (murmura://…), give --fingerprint, or say --first-contact."
+    )
+
+
+def _device_secret(simulate: tuple[int, int] | None) -> Words:
+    """Fresh randomness; that of a simulation's client where (seed, client) says so."""
+    from murmura.core.rng import client_secrets
+
+    if simulate is not None:
+        seed, client = simulate
+        drawn: Words = client_secrets(seed, client + 1)[client]
+        return drawn
+    return np.frombuffer(os.urandom(8), np.uint32)

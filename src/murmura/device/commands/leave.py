@@ -26,8 +26,8 @@ def leave(
 ) -> None:
     """Leave a federation: delete the device's state, keep its journal, say what cannot be recalled."""
     federation_options.need("leaving a federation")
+    from murmura.device.enrolment import leave as say_goodbye
     from murmura.device.folder import DeviceFolder
-    from murmura.device.joining import leave as say_goodbye
 
     folder = DeviceFolder(state)
     terms = folder.identity().terms  # refuses a folder that is none before anything is done

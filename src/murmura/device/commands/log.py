@@ -31,8 +31,7 @@ def verify(
     With an invitation or a fingerprint it is the log of that federation; without, of whoever answers.
     """
     federation_options.need("checking a log")
-    from murmura.device.log_check import CheckedLog, check_log
-    from murmura.device.trust import fetch_terms
+    from murmura.device.trust import CheckedLog, check_log, fetch_terms
     from murmura.wire.transport import Transport
 
     invited = federation_options.federation(federation, fingerprint)

@@ -22,19 +22,15 @@ from typing import Literal
 from murmura.channel.noise import NoiseSource, system_noise
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.contract import FederationInfo, Phase
-from murmura.server.acceptance import AcceptedReports
-from murmura.server.admissions import AdmissionDesk
-from murmura.server.aggregator.agreed_terms import Agreement
-from murmura.server.aggregator.collection import CollectedRound
-from murmura.server.aggregator.released_counts import REPORTS, check_released, evidence_bytes
-from murmura.server.aggregator.witness import LogWitness
+from murmura.server.admissions import AcceptedReports, AdmissionDesk
+from murmura.server.aggregator.collection import REPORTS, CollectedRound, check_released, evidence_bytes
+from murmura.server.aggregator.commitments import Agreement, LogWitness
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
 from murmura.wire.keys import SealingKey, ServerKey, check_signature
 from murmura.wire.log import unpack_entries
-from murmura.wire.manifest import LARGEST, Manifest
-from murmura.wire.refusals import RefusedError
-from murmura.wire.released_sum import sum_content
+from murmura.wire.manifest import LARGEST, Manifest, sum_content
+from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePass
 
@@ -101,7 +97,7 @@ class Aggregator:
             return self.witness.sign(self.terms.federation, self.key)
         if len(content) > 8:
             return b""
-        raise RefusedError("forged", "the last terms of the log must be those agreed here, but are others.")
+        raise forged("the last terms of the log must be those agreed here, but are others.")
 
     def open_round(self, message: bytes) -> bytes:
         """The coordinator's signature, then a manifest and the counts it names with the sum they are from.
@@ -110,7 +106,7 @@ class Aggregator:
         """
         signature, (content, more) = message[:SIGNATURE_BYTES], wire.unpack_pair(message[SIGNATURE_BYTES:])
         if len(content) > LARGEST:
-            raise RefusedError("malformed", f"a manifest must not have {len(content)} bytes.")
+            raise malformed(f"a manifest must not have {len(content)} bytes.")
         check_signature(bytes.fromhex(self.terms.coordinator), "manifest", content, signature)
         manifest = Manifest.decode(content)
         self._check_terms(manifest)
@@ -127,11 +123,9 @@ class Aggregator:
                 "replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}."
             )
         if manifest.terms != self.terms.hash.hex():
-            raise RefusedError("forged", "a manifest must be made under the agreed terms, but is not.")
+            raise forged("a manifest must be made under the agreed terms, but is not.")
         if not self.witness.has(content):
-            raise RefusedError(
-                "forged", "a manifest must be in the public log before it is opened, but is not."
-            )
+            raise forged("a manifest must be in the public log before it is opened, but is not.")
         manifest.check_privacy(self.terms)
         counts, evidence = wire.unpack_pair(more) if more else (b"", b"")
         before, info = self.agreement.info, self.agreement.info_of(manifest, counts)
@@ -167,9 +161,7 @@ class Aggregator:
         """Refuse another window than that of this machine's clock, and a second sum of the opening in one."""
         windows = self.terms.windows
         if not windows.is_at(manifest.window, self._clock()):
-            raise RefusedError(
-                "forged", f"a round must lie in the window of its time, but says {manifest.window}."
-            )
+            raise forged(f"a round must lie in the window of its time, but says {manifest.window}.")
         before = self._store.row("SELECT max(opened_in) FROM rounds")
         if before is not None and manifest.window < (before[0] or 0):
             raise RefusedError("replay", f"window {manifest.window} must not come after {before[0]}.")
@@ -277,7 +269,7 @@ class Aggregator:
         head, o, before = ShareHead.decode(prelude, self._kind), self._open, self._before
         sealed = wire.sealed_payload(message)
         if wire.digest(sealed) != shown.payload:
-            raise RefusedError("forged", "the payload of a share must be the one its sender named, but is not.")
+            raise forged("the payload of a share must be the one its sender named, but is not.")
         now = o if o is not None and head.manifest == o.manifest.hash else None
         if now is not None:
             wire.check_length(message, now.accepted.largest, "share")

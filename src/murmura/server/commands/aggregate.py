@@ -11,7 +11,7 @@ import typer
 from murmura.cli import federation_options
 from murmura.cli.console import say
 from murmura.core.locks import OWN, locked
-from murmura.server.commands import listening
+from murmura.server.commands.serve import listen_address, request_limits
 
 QUIET = 1.0  # seconds between two looks at terms that were agreed
 
@@ -52,10 +52,10 @@ def aggregate(
     """
     key = federation_options.public_key("--coordinator-key", coordinator_key)
     accepted = federation_options.public_key("--accept-terms", accept_terms)
-    place = listening.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
+    place = listen_address(host, port, tls_cert, tls_key, insecure, behind_proxy)
     from murmura.server.admitter import FILE, Admitter
     from murmura.server.aggregator.aggregator import Aggregator
-    from murmura.server.coordinator.aggregator_pair import fetch_identity
+    from murmura.server.coordinator.agreement import fetch_identity
     from murmura.server.database import ServerDatabase
     from murmura.server.endpoints import AGGREGATOR
     from murmura.server.http.machine_app import App
@@ -99,6 +99,6 @@ def aggregate(
                 say(f"`murmura invite create --state {state}` invites devices")
             return None if agreed is None else QUIET
 
-        limits = listening.request_limits(rate, rate)
+        limits = request_limits(rate, rate)
         app = App(aggregator, AGGREGATOR, limits, look_around, federation_options.TICK, allowed=allowed)
         serve(app, place)

@@ -15,7 +15,6 @@ from murmura.cli import federation_options, options
 from murmura.cli.console import say
 from murmura.core.errors import SettingError
 from murmura.core.locks import OWN, locked
-from murmura.server.commands import listening
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Catalogue
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from murmura.server.coordinator.setup import FederationSetup
     from murmura.wire.terms import FederationTerms
 
+BURST = 10  # seconds' worth of requests an address may save up
+NEW_DEVICES = 20  # that may come from one address at once
 AT_START = 5  # seconds to wait for an aggregator before devices are answered
 
 Items = Annotated[Path | None, typer.Option("--items", help="A file with the items, one id per line.")]
@@ -101,10 +102,10 @@ def serve(
         "readable" if readable else "secure-sum",
         minimum,
     )
-    place = listening.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
+    place = listen_address(host, port, tls_cert, tls_key, insecure, behind_proxy)
     others, limits = (
         federation_options.Others(authority, insecure),
-        listening.request_limits(rate, registrations),
+        request_limits(rate, registrations),
     )
     with locked(state, OWN):
         kept_seed = federation_options.load_or_create_seed(state, seed, system.randbits(64))
@@ -145,7 +146,7 @@ def _coordinate(
     from murmura.core.files import write_whole
     from murmura.runtimes.from_dataset import item_titles
     from murmura.server.coordinator.coordinator import Coordinator
-    from murmura.server.coordinator.pace import CollectingPace
+    from murmura.server.coordinator.open_round import CollectingPace
     from murmura.server.database import ServerDatabase
     from murmura.server.endpoints import COORDINATOR, UPLOADS
     from murmura.server.http.machine_app import App
@@ -234,3 +235,28 @@ def _warn(setup: FederationSetup) -> None:
         say(f"who admits: the holder of the key {setup.admitter}")
     elif setup.admission == "invited":
         say("who admits: an aggregator's operator, who with this server's could fill a sum; or give --admitter")
+
+
+def listen_address(
+    host: str,
+    port: int,
+    certificate: Path | None,
+    private_key: Path | None,
+    insecure: bool,
+    behind_proxy: list[str],
+) -> Any:
+    """Where to listen; refuses what cannot work."""
+    federation_options.need("a server")
+    from murmura.server.http.serving import ListenAddress, proxy_networks
+
+    federation_options.warn_insecure(insecure)
+    made = ListenAddress(host, port, certificate, private_key, insecure, proxy_networks(behind_proxy))
+    made.check()
+    return made
+
+
+def request_limits(rate: float, registrations: float) -> Any:
+    """What one address may ask for."""
+    from murmura.server.http.limits import RequestLimits
+
+    return RequestLimits(rate, BURST * rate, registrations, NEW_DEVICES * max(1.0, registrations))

@@ -25,7 +25,7 @@ def verify(
     terms are right; without one, compare the printed ones with those you were told.
     """
     federation_options.need("checking a page")
-    from murmura.server.http.verification import verify_page
+    from murmura.server.http.page_files import verify_page
     from murmura.wire.admission import Invitation
 
     at, _, fragment = url.partition("#")

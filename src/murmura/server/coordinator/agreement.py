@@ -1,20 +1,209 @@
-"""How a federation comes by its terms: the coordinator writes them, both aggregators sign, the log begins."""
+"""How the coordinator and both aggregators agree on terms, log, open, count, release and forget."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from murmura.core.errors import SettingError
-from murmura.server.coordinator.aggregator_pair import AggregatorPair, check_against, fetch_identity
+from murmura.channel.ring import Ring
+from murmura.core.errors import RunError, SettingError
 from murmura.server.coordinator.public_log import PublicLog
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, put_fact
-from murmura.wire.keys import ServerKey
-from murmura.wire.log import terms_entry
-from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire import wire
+from murmura.wire.keys import ServerKey, check_signature
+from murmura.wire.log import LogHead, head_content, terms_entry, unpack_entries
+from murmura.wire.manifest import ReleasedSum, sum_content
+from murmura.wire.refusals import RefusedError, UnreachableError, malformed
 from murmura.wire.terms import AggregatorAddress, FederationTerms
-from murmura.wire.transport import Transport
-from murmura.wire.wire import NO_SIGNATURE
+from murmura.wire.transport import Transport, ask
+from murmura.wire.wire import NO_SIGNATURE, SIGNATURE_BYTES
+
+# lists of reports are read up to so many times the devices called: a place may change hands in a round
+LONGEST_LIST = 2
+
+
+@dataclass(frozen=True)
+class AggregatorPair:
+    """Two aggregators, run by two operators; the coordinator is neither."""
+
+    terms: FederationTerms
+    seed: AggregatorAddress
+    vector: AggregatorAddress
+    key: ServerKey  # the coordinator's
+    _logged: dict[str, int] = field(default_factory=dict)  # how much of the log each has, by address
+
+    @staticmethod
+    def of(terms: FederationTerms, key: ServerKey) -> AggregatorPair | None:
+        """The pair that the terms name; None in readable mode."""
+        if terms.seed_aggregator is None or terms.vector_aggregator is None:
+            return None
+        return AggregatorPair(terms, terms.seed_aggregator, terms.vector_aggregator, key)
+
+    async def agree(self, send: Transport, description: bytes) -> tuple[bytes, bytes]:
+        """Both signatures of the terms; each gets the description once."""
+        content = self.terms.encode()
+        signed = self.key.sign("terms", content) + content
+        signatures = []
+        for address in (self.seed, self.vector):
+            said = (await ask(send, "POST", f"{address.url}/terms", signed)).json()
+            if "needs" in said:
+                await ask(send, "POST", f"{address.url}/m/{said['needs']}", description)
+                said = (await ask(send, "POST", f"{address.url}/terms", signed)).json()
+            signature = _bytes(said.get("signature"))
+            check_signature(bytes.fromhex(address.key), "terms", content, signature)
+            signatures.append(signature)
+        return signatures[0], signatures[1]
+
+    async def sign_head(self, send: Transport, log: PublicLog, head: LogHead) -> tuple[bytes, bytes]:
+        """Both signatures of a head, after each has taken over the entries it lacks."""
+        found = []
+        for address in (self.seed, self.vector):
+            found.append(await self._sign_head(send, address, log, head))
+        return found[0], found[1]
+
+    async def _sign_head(
+        self, send: Transport, address: AggregatorAddress, log: PublicLog, head: LogHead
+    ) -> bytes:
+        content = head_content(self.terms.federation, head.size, head.root)
+        if address.url not in self._logged:
+            said = (await ask(send, "GET", f"{address.url}/log")).json()
+            self._logged[address.url] = min(_number(said.get("size")), head.size)
+        signature = b""
+        while not signature or self._logged[address.url] < head.size:
+            start = self._logged.pop(address.url)
+            page = log.page(start, head.size)
+            message = start.to_bytes(8, "little") + page
+            signed = self.key.sign("log", message) + message
+            signature = (await ask(send, "POST", f"{address.url}/log", signed)).body
+            self._logged[address.url] = start + len(unpack_entries(page))
+        check_signature(bytes.fromhex(address.key), "head", content, signature)
+        return signature
+
+    async def open_round(
+        self, send: Transport, content: bytes, counts: bytes = b"", released: bytes = b""
+    ) -> tuple[bytes, bytes]:
+        """Both signatures of a manifest: both must have opened the round before a device hears of it.
+
+        `counts` of items that it names come with the sum they are from.
+        """
+        more = wire.pack_pair(counts, released) if counts else b""
+        signed = self.key.sign("manifest", content) + wire.pack_pair(content, more)
+        found = []
+        for address in (self.seed, self.vector):
+            signature = (await ask(send, "POST", f"{address.url}/rounds", signed)).body
+            check_signature(bytes.fromhex(address.key), "manifest", content, signature)
+            found.append(signature)
+        return found[0], found[1]
+
+    async def count(self, send: Transport, name: bytes) -> int:
+        """How many reports have arrived complete."""
+        reply = (await ask(send, "GET", f"{self.vector.url}/rounds/{name.hex()}")).json()
+        return _number(reply.get("reports"))
+
+    async def total(
+        self, send: Transport, name: bytes, ring: Ring, called: int
+    ) -> tuple[ReleasedSum, list[bytes]]:
+        """The sum over the reports both agree on, in two halves, and which they are."""
+        at = f"{self.vector.url}/rounds/{name.hex()}"
+        command = self.key.sign("close", name)
+        longest = SIGNATURE_BYTES + LONGEST_LIST * called * wire.ID_BYTES
+        listed = (await ask(send, "POST", f"{at}/close", command, largest=longest)).body
+        ids = listed[SIGNATURE_BYTES:]
+        check_signature(bytes.fromhex(self.vector.key), "reports", name + ids, listed[:SIGNATURE_BYTES])
+        reports = wire.unpack_ids(ids)
+        count = len(reports)
+        if count < self.terms.minimum:
+            raise RefusedError(
+                "too-few",
+                f"a sum must be of at least {self.terms.minimum} reports, but only {count} arrived.",
+            )
+        most = 2 * SIGNATURE_BYTES + ring.message_bytes
+        signed, *first = await self._release(send, self.seed, name, listed[:SIGNATURE_BYTES], ids, most)
+        _, *second = await self._release(send, self.vector, name, signed, ids, most)
+        return ReleasedSum.of(name, ids, (first[0], first[1]), (second[0], second[1])), reports
+
+    async def _release(
+        self, send: Transport, address: AggregatorAddress, name: bytes, agreed: bytes, ids: bytes, most: int
+    ) -> tuple[bytes, bytes, bytes]:
+        """(its signature of the list, that of its half of the sum, the half)."""
+        message = self.key.sign("release", name) + agreed + ids
+        at = f"{address.url}/rounds/{name.hex()}/release"
+        body = (await ask(send, "POST", at, message, largest=most)).body
+        signed, proof, total = body[:64], body[64:128], body[128:]
+        key = bytes.fromhex(address.key)
+        check_signature(key, "reports", name + ids, signed)
+        check_signature(key, "sum", sum_content(name, hashlib.sha256(ids).digest(), total), proof)
+        return signed, proof, total
+
+    async def forget(self, send: Transport, name: bytes) -> None:
+        """The sum is committed: nobody needs to keep which reports it is of."""
+        command = self.key.sign("forget", name)
+        for address in (self.seed, self.vector):
+            await ask(send, "POST", f"{address.url}/rounds/{name.hex()}/forget", command)
+
+
+@dataclass(frozen=True)
+class ServerIdentity:
+    """What a server shows of itself before anything is agreed."""
+
+    key: bytes
+    sealing_key: bytes = b""
+    admitter: bytes = b""
+
+
+async def fetch_identity(send: Transport, url: str) -> ServerIdentity:
+    """The public keys a server shows."""
+    reply = (await ask(send, "GET", f"{url}/key")).json()
+    key, sealing, admitter = (_bytes(reply.get(name, "")) for name in ("key", "sealing_key", "admitter"))
+    if len(key) != 32 or len(sealing) not in (0, 32) or len(admitter) not in (0, 32):
+        raise malformed(f"{url}/key must show public keys of 32 bytes, but does not.")
+    return ServerIdentity(key, sealing, admitter)
+
+
+async def check_against(send: Transport, url: str, log: PublicLog, federation: str, key: ServerKey) -> None:
+    """Refuse to go on with a log that an aggregator has seen longer, or with other entries.
+
+    A log never loses an entry, so its folder was restored from an older copy. To go on from there would use
+    numbers of rounds twice, which aggregators and devices refuse.
+    """
+    shown = await fetch_identity(send, url)
+    size = _number((await ask(send, "GET", f"{url}/log")).json().get("size"))
+    if size > len(log):
+        raise RunError(
+            f"the coordinator's log must have the {size} entries that {url} has seen, but has {len(log)}: its "
+            "folder is new or an older copy; restore the newest one, or begin another federation in new "
+            "folders of all three machines."
+        )
+    nothing_new = size.to_bytes(8, "little")
+    try:
+        signature = (await ask(send, "POST", f"{url}/log", key.sign("log", nothing_new) + nothing_new)).body
+    except RefusedError:
+        return  # it has agreed to nothing, or to other terms: that is said when they are to be agreed on
+    head = log.unsigned_head(size)
+    try:
+        check_signature(shown.key, "head", head_content(federation, size, head.root), signature)
+    except RefusedError:
+        raise RunError(
+            f"the coordinator's log must begin with the {size} entries that {url} has seen, but has others: "
+            "one of the two went on from an older copy; restore the newest copy of both, or begin another "
+            "federation in new folders of all three machines."
+        ) from None
+
+
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise malformed("an aggregator must answer with a number, but has not.")
+    return value
+
+
+def _bytes(text: object) -> bytes:
+    try:
+        return bytes.fromhex(str(text))
+    except ValueError:
+        return b""
+
 
 Clock = Callable[[], float]
 

@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import re
 from typing import Any
 
 from murmura.channel.shares import Entropy
-from murmura.server.coordinator.releases import CAME, LEFT
-from murmura.server.coordinator.round_status import OPERATORS
+from murmura.server.coordinator.published_models import CAME, LEFT
 from murmura.server.coordinator.rounds import Clock, RoundRunner
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement
 from murmura.wire.admission import Admission, check_join
 from murmura.wire.keys import ServerKey
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, malformed
 from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
 RENEW = "renew"  # the order to make another release
+OPERATORS = ("open", "suspected", "drift")  # what nobody else is told: who breaks rounds need not know it
 
 
 class Coordinator:
@@ -53,9 +54,7 @@ class Coordinator:
             raise RefusedError("duplicate", "this invitation has been used by another device; ask for another.")
         slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
-            raise RefusedError(
-                "malformed", f"a slot must be a number below {places}, but it is {str(slot)[:20]!r}."
-            )
+            raise malformed(f"a slot must be a number below {places}, but it is {str(slot)[:20]!r}.")
         taken = self._store.row("SELECT 1 FROM devices WHERE slot = ?", (slot,)) is not None
         if taken if known is None else known[0] != slot:
             raise RefusedError("duplicate", f"slot {slot} is taken, or this device has another.")
@@ -149,7 +148,7 @@ class Coordinator:
         """(hash, signed manifest) of the open round; a device that knows the hash knows the rest."""
         live = self.rounds.published
         if live is None:
-            state = self.rounds.status()["state"]
+            state = round_status(self.rounds)["state"]
             over = state in ("finished", "stopped")
             raise RefusedError(
                 "finished" if over else "paused", f"no round is open: the federation is {state}."
@@ -240,7 +239,7 @@ class Coordinator:
 
     def about(self) -> dict[str, Any]:
         """What anyone may know before joining."""
-        status = {key: value for key, value in self.rounds.status().items() if key not in OPERATORS}
+        status = {key: value for key, value in round_status(self.rounds).items() if key not in OPERATORS}
         return {
             "protocol": PROTOCOL,
             "federation": self.rounds.store.federation,
@@ -252,7 +251,7 @@ class Coordinator:
 
     def status(self) -> dict[str, Any]:
         """Everything an operator may know; nothing about one person."""
-        own = {key: value for key, value in self.rounds.status().items() if key in OPERATORS}
+        own = {key: value for key, value in round_status(self.rounds).items() if key in OPERATORS}
         return {**self.about(), "devices": len(self.rounds.store.registered()), **own}
 
     def metrics(self) -> dict[str, float]:
@@ -278,9 +277,40 @@ class Coordinator:
         return self.rounds.store.history(last)
 
 
+def round_status(runner: RoundRunner) -> dict[str, Any]:
+    """Where a federation stands, for its operator and, less the open round and suspicions, for anyone."""
+    channel, live = runner.setup.channel, runner.live
+    status: dict[str, Any] = {
+        "state": "finished" if runner.finished else runner.state,
+        "method": runner.setup.preset.name,
+        "mode": channel.channel,
+        "label": "; ".join(runner.setup.labels.values()),
+        "minimum": channel.minimum_cohort,
+        "rounds_done": runner.now.position.done,
+        "rounds_in_all": runner.itinerary.rounds,
+        "model": runner.now.model,
+        "window": None if runner.keeper.terms is None else runner.terms.windows.at(runner.clock()),
+        # JSON knows no infinity: null, where this window is the only one
+        "waits_until": None if math.isinf(runner.waits_until) else runner.waits_until,
+        "renews": runner.store.releases.replaced(runner.now.position),
+        "difference": runner.store.releases.difference,
+        "breach": runner.store.breach,
+        "suspected": len(runner.search.suspects),
+        "drift": runner.drift.alarm,
+        "open": None,
+    }
+    if live is not None:
+        status["open"] = {
+            **{name: getattr(live.manifest, name) for name in ("round", "phase", "called", "deadline")},
+            "published": live.published,
+            "reports": live.reports,
+        }
+    return status
+
+
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise RefusedError("malformed", "the path must name a number, but does not.")
+        raise malformed("the path must name a number, but does not.")
     return int(text)
 
 
@@ -288,12 +318,12 @@ def _hexadecimal(text: object) -> bytes:
     try:
         return bytes.fromhex(str(text)[:1024])
     except ValueError:
-        raise RefusedError("malformed", "an admission must be hexadecimal, but is not.") from None
+        raise malformed("an admission must be hexadecimal, but is not.") from None
 
 
 def _checked_token(own: object) -> str:
     if not isinstance(own, str) or re.fullmatch("[0-9a-f]{64}", own) is None:
-        raise RefusedError("malformed", "a token must be 64 hexadecimal digits, but it is something else.")
+        raise malformed("a token must be 64 hexadecimal digits, but it is something else.")
     return own
 
 

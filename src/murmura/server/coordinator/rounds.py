@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from murmura.channel.shares import Entropy
 from murmura.core.contract import Answers, IndividualUpdates, ServerState, Total
@@ -13,15 +12,10 @@ from murmura.core.errors import FederationError, MurmuraError, RunError, Setting
 from murmura.core.rng import Rng
 from murmura.engine.federation import server_step
 from murmura.engine.itinerary import Position, outlook_of
-from murmura.server.acceptance import AcceptedReports
-from murmura.server.admissions import AdmissionDesk
-from murmura.server.coordinator.aggregator_pair import AggregatorPair
-from murmura.server.coordinator.agreement import TermsKeeper
-from murmura.server.coordinator.breaker_search import BreakerSearch
-from murmura.server.coordinator.drift import DriftWatch
-from murmura.server.coordinator.individual_reports import IndividualReports
-from murmura.server.coordinator.open_round import OpenRound, RoundCounters
-from murmura.server.coordinator.round_status import round_status
+from murmura.server.admissions import AcceptedReports, AdmissionDesk
+from murmura.server.coordinator.agreement import AggregatorPair, TermsKeeper
+from murmura.server.coordinator.anomalies import BreakerSearch, DriftWatch
+from murmura.server.coordinator.open_round import IndividualReports, OpenRound, RoundCounters
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.coordinator.store import BREACH, CoordinatorStore
 from murmura.server.database import ServerDatabase
@@ -29,7 +23,7 @@ from murmura.wire import wire
 from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.log import LogHead
 from murmura.wire.manifest import Download, Manifest, RoundPrivacy, SignedManifest
-from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.refusals import RefusedError, UnreachableError, malformed
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import Transport
 from murmura.wire.wire import PROTOCOL, REPORT_HEADER
@@ -371,7 +365,7 @@ class RoundRunner:
         """An update that the server can read; answers with a receipt, the same one when it comes again."""
         live, before = self.published, self._counted
         if live is not None and live.individual_reports is None:
-            raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
+            raise malformed("this round adds up shares; the coordinator takes no update.")
         upload = wire.IndividualReport.decode(message)
         if before is not None and upload.manifest == before.manifest:
             if not before.repeats(upload.report, upload.update, upload.mark):
@@ -389,7 +383,3 @@ class RoundRunner:
         if not own:
             raise RefusedError("unknown", "the last exchange told this device nothing.")
         return wire.pack_arrays(own)
-
-    def status(self) -> dict[str, Any]:
-        """Where the federation stands."""
-        return round_status(self)

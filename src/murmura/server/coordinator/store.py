@@ -10,19 +10,18 @@ from typing import Any
 import numpy as np
 
 from murmura.channel.shares import Entropy
-from murmura.core.archive import answers_of, flat_answers
 from murmura.core.arrays import Ints
 from murmura.core.codec import encode_model
 from murmura.core.contract import Answers, ServerState
-from murmura.core.feature_codec import encode_features
+from murmura.core.features import encode_features
+from murmura.core.files import answers_of, flat_answers
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
 from murmura.core.row_versions import RowVersions
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
-from murmura.server.coordinator.model_changes import ModelChanges
 from murmura.server.coordinator.public_log import PublicLog
-from murmura.server.coordinator.releases import Releases
+from murmura.server.coordinator.published_models import ModelChanges, Releases
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire import wire

@@ -17,15 +17,14 @@ from typing import Any
 import httptools
 
 from murmura.server import dispatch
-from murmura.server.http import replies
+from murmura.server.http import http_messages as replies
 from murmura.server.http.connections import ConnectionLimits, CountedConnection
-from murmura.server.http.events import EventStream
-from murmura.server.http.heads import FORWARDED, add_header, check_host, path_of
+from murmura.server.http.http_messages import FORWARDED, add_header, check_host, path_of
 from murmura.server.http.limits import BodyReader, origin
+from murmura.server.http.long_replies import EventStream, UnreadReplies
 from murmura.server.http.machine_app import AdmittedRequest, App
-from murmura.server.http.proxies import Proxies
-from murmura.server.http.unread import UnreadReplies
-from murmura.wire.refusals import RefusedError
+from murmura.server.http.origins import Proxies
+from murmura.wire.refusals import RefusedError, malformed
 from murmura.wire.transport import HttpReply
 
 CHUNK = 16 << 10  # bytes that are read at once, apart from bodies that are received where they stay
@@ -214,7 +213,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             except httptools.HttpParserCallbackError:
                 self._break()
             except httptools.HttpParserError:
-                self._refuse(RefusedError("malformed", "a request must be HTTP/1.1, but is not."))
+                self._refuse(malformed("a request must be HTTP/1.1, but is not."))
             if self._received - (1 + CHUNKED) * self._body > HEADER_BYTES + CHUNK:
                 self._transport.abort()
                 return

@@ -20,12 +20,11 @@ from typing import Any, Generic, TypeVar
 
 from murmura.core.errors import RunError
 from murmura.server import dispatch
-from murmura.server.dispatch import Table
+from murmura.server.dispatch import Table, describe
 from murmura.server.endpoints import EVENTS, HTML, Endpoint, HttpRequest
-from murmura.server.http.connection_places import Places
-from murmura.server.http.events import EventStream
+from murmura.server.http.connections import Places
 from murmura.server.http.limits import BodyBudget, BodyReader, First, RateLimiter, RequestLimits
-from murmura.server.http.openapi import describe
+from murmura.server.http.long_replies import EventStream
 from murmura.server.http.origins import PageOrigin
 from murmura.server.http.page_files import VisitorPage
 from murmura.wire.transport import HttpReply

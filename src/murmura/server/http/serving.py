@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from murmura.core.errors import SettingError
-from murmura.wire.addresses import is_loopback
+from murmura.wire.transport import is_loopback
 
 if TYPE_CHECKING:
     from murmura.server.http.connections import ConnectionLimits, CountedListener
@@ -111,10 +111,9 @@ class Server:
     """Answers on a socket from `run` to `stop`."""
 
     def __init__(self, app: App[Any], address: ListenAddress, limits: ConnectionLimits) -> None:
-        from murmura.server.http.connection_places import Places
-        from murmura.server.http.connections import listen
+        from murmura.server.http.connections import Places, listen
         from murmura.server.http.http_protocol import Service
-        from murmura.server.http.proxies import Proxies
+        from murmura.server.http.origins import Proxies
 
         proxies = Proxies(address.proxies)
         places = Places(min(limits.most, _open_files() - OTHER_FILES), limits.each, proxies.has)

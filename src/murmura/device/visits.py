@@ -1,0 +1,242 @@
+"""Visit after visit: how a device stays in a federation, and what its owner gets from it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from murmura.core.errors import MurmuraError, SettingError
+from murmura.device.device import Device, VisitOutcome
+from murmura.device.download_cache import DownloadCache
+from murmura.device.enrolment import JoinRequest, about, join
+from murmura.device.folder import DeviceFolder
+from murmura.device.recommending import explain, recommend
+from murmura.device.storage import Identity
+from murmura.device.trust import GoneBackError, TermsChangedError, newest_model
+from murmura.wire.http_transport import HttpTransport
+from murmura.wire.refusals import RefusedError, UnreachableError
+
+POLL = 2.0  # seconds between looks while nothing is announced, on average
+LATER = 600.0  # and while the servers show an older log than before, whatever they announce
+FIRST = 10  # items of a list that count
+SENTENCES = {
+    "joined": "joined with {items} items, kept in {folder}",
+    "sent": "round {round} ({phase}): {bytes:,} bytes left; "
+    "{disclosed:.0%} of what you like has been part of an upload so far",
+    "measured": f"after {{done}} rounds: {{hits}} of {{kept_back}} items kept back are among the first {FIRST}",
+    "not-called": "round {round} ({phase}): not called",
+    "renews": "a new release is asked for; until it is complete, the one before it ranks:",
+    "finished": "the federation is finished",
+}
+Printer = Callable[[dict[str, object]], None]
+
+
+class ManifestEvents:
+    """Announcements of the coordinator; polling alone loses nothing but a little time."""
+
+    def __init__(self, announcer: HttpTransport | None, url: str) -> None:
+        self._event = asyncio.Event()
+        self._task = None if announcer is None else asyncio.create_task(self._listen(announcer, url))
+
+    async def _listen(self, announcer: HttpTransport, url: str) -> None:
+        while True:
+            with contextlib.suppress(UnreachableError):
+                async for line in announcer.lines(f"{url}/events"):
+                    if line.startswith("data:"):
+                        self._event.set()
+            await asyncio.sleep(POLL)
+
+    async def wait(self) -> None:
+        """Until something is announced, or for about as long as a poll takes."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), POLL * _jitter())
+        self._event.clear()
+
+    async def rest(self) -> None:
+        """For much longer: what is announced meanwhile is of no use."""
+        await asyncio.sleep(LATER * _jitter())
+        self._event.clear()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+
+def _jitter() -> float:
+    return random.uniform(0.5, 1.5)  # spreads load, protects nothing
+
+
+async def stay(
+    device: Device,
+    events: ManifestEvents,
+    tell: Callable[[VisitOutcome], None],
+    after: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Visit again and again until the federation is finished; a coordinator that is away is waited for.
+
+    So are servers that have gone back. `after` is called whenever the device may have a newer model.
+    """
+    passing: type[MurmuraError] | None = None  # what is in the way and may pass: said once
+    while True:
+        try:
+            outcome = await device.visit()
+            passing = None
+        except (UnreachableError, GoneBackError) as error:
+            outcome = VisitOutcome("idle" if type(error) is passing else "refused", why=str(error))
+            passing = type(error)
+        except RefusedError as error:
+            outcome = VisitOutcome("refused", why=str(error))
+            if isinstance(error, TermsChangedError) and isinstance(device.storage, DeviceFolder):
+                device.storage.offer(error.offered)
+            if error.code in ("unauthorised", "version", "forged"):
+                raise
+        if outcome.kind != "idle":
+            tell(outcome)
+        if after is not None and outcome.kind in ("sent", "not-called", "finished"):
+            with contextlib.suppress(UnreachableError, RefusedError):
+                await after()
+        if outcome.kind == "finished":
+            return
+        await (events.rest() if passing is GoneBackError else events.wait())
+
+
+async def take_part(
+    send: HttpTransport,
+    url: str,
+    folder: DeviceFolder,
+    request: Callable[[], JoinRequest],
+    top: int,
+    tell: Printer,
+) -> None:
+    """Join if that has not been done, stay until the federation is finished, then recommend `top` items."""
+    if not folder.exists:
+        foreign = await join(request(), folder, send)
+        joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
+        new = folder.identity()
+        pinned = {"terms": new.terms.hash.hex(), "admission": new.terms.admission}
+        pinned["privacy"] = "; ".join([*new.terms.labels.values(), new.terms.noise.sentence()])
+        tell({"event": "joined", **joined, **pinned, "never": _why_never(new)})
+    identity = folder.identity()
+    if identity.url != url:
+        raise SettingError(f"{folder.path} must be of {url}, but its device joined {identity.url}.")
+    cache = DownloadCache(identity.url, send, identity.terms)
+    device = Device(identity, folder, folder.rows(), cache, send, time.time, asyncio.sleep, os.urandom)
+    events = ManifestEvents(send, identity.url)
+    own = _Own(device, folder)
+
+    def visited(outcome: VisitOutcome) -> None:
+        event: dict[str, Any] = {"event": outcome.kind, **vars(outcome)}
+        tell({name: value for name, value in event.items() if name != "kind"})
+
+    try:
+        with contextlib.suppress(RefusedError, UnreachableError):  # `stay` meets and says the same
+            await own.renewed(top, tell)
+        await stay(device, events, visited, own.measure(tell))
+        if top:
+            await own.recommend(top, tell)
+    finally:
+        await events.close()
+
+
+def _why_never(own: Identity) -> str:
+    """Why every round of this federation will be declined; "" where it will not."""
+    if own.terms.minimum < own.minimum:
+        return (
+            f"its sums are of at least {own.terms.minimum} devices and you want {own.minimum}; if that is "
+            f"enough for you, leave and join with --minimum {own.terms.minimum}"
+        )
+    for name, label in own.disallowed.items():
+        return f"{label}; if you want that, leave and join with --{name}"
+    return ""
+
+
+@dataclass(eq=False)
+class _Own:
+    """What the owner alone gets: recommendations, and how many likes kept back are among them."""
+
+    device: Device
+    folder: DeviceFolder
+
+    def measure(self, tell: Printer) -> Callable[[], Awaitable[None]] | None:
+        """What to call when there is a newer model, if anything was kept back."""
+        kept = {(like.person, like.item) for like in self.folder.likes() if like.kept_back}
+
+        async def measured() -> None:
+            best, done, _ = await self._best(FIRST)
+            if best:
+                found = {(person, item) for person, items in enumerate(best) for item in items}
+                hits = len(kept & found)
+                tell({"event": "measured", "done": done, "hits": hits, "kept_back": len(kept)})
+
+        return measured if kept else None
+
+    async def recommend(self, k: int, tell: Printer) -> None:
+        """The best items under their own names, for everyone of the device."""
+        best, _, why = await self._best(k, explained=True)
+        if not best:
+            return
+        labels = (await self.device.cache.description()).items.labels
+        names = self.device.identity.people or ("you",)
+        for name, items in zip(names, best):
+            said = {"why": why} if why else {}
+            tell({"event": "recommended", "for": name, "items": labels[items].tolist(), **said})
+
+    async def renewed(self, k: int, tell: Printer) -> bool:
+        """Whether another release is asked for; until it is complete the one before it ranks, and is shown."""
+        if not k or not (await about(self.device.send, self.device.identity.url)).get("renews"):
+            return False
+        tell({"event": "renews"})
+        await self.recommend(k, tell)
+        return True
+
+    async def _best(self, k: int, explained: bool = False) -> tuple[list[list[int]], int, list[str]]:
+        """Everybody's first k items by the newest model, and the rounds it has seen; none before training.
+
+        The third: why each of these items, for a device of one owner whose method can say so.
+        """
+        d = self.device
+        federation = await about(d.send, d.identity.url)
+        manifest, state = await d.last_manifest(), self.folder.memory.state
+        if manifest is None or not (state or federation["rounds_done"] or federation.get("renews")):
+            return [], 0, []
+        terms = d.identity.terms
+        logged = await newest_model(d.send, d.identity.url, terms, self.folder.memory.head)
+        newest, info = await d.cache.newest(manifest, logged)
+        history, _ = d.history(info, self.folder.permission(), manifest.round)
+        answer = await d.own_answer() if terms.phase(manifest.phase, info).returns else None
+        model = await d.cache.model(newest, info)
+        people = max(1, len(d.identity.people))
+        held = (terms, newest, info, model, state, history, d.identity.secret)
+        best = recommend(*held, k, answer, people)
+        why = explain(*held, best[0]) if explained and people == 1 else []
+        return [items.tolist() for items in best], int(federation["rounds_done"]), why
+
+
+def sentence(event: dict[str, Any]) -> str:
+    """One line for the owner."""
+    kind = event["event"]
+    if kind == "joined":
+        foreign = f"; {event['foreign']} rows are of items it does not have" if event["foreign"] else ""
+        crowd = (
+            "; everyone may join this federation: one person may fill a sum"
+            if event["admission"] == "open"
+            else ""
+        )
+        never = f"; nothing will be sent: {event['never']}" if event["never"] else ""
+        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{never}; {event['privacy']}"
+    if kind == "recommended":
+        if "why" not in event:
+            return f"for {event['for']}: " + ", ".join(map(str, event["items"]))
+        lines = [f"{item}: {why}" for item, why in zip(event["items"], event["why"])]
+        return "\n  ".join([f"for {event['for']}:", *lines])
+    spent = f"; epsilon {event['epsilon']:.3g} spent" if event.get("epsilon") is not None else ""
+    return SENTENCES.get(kind, "stayed out: {why}").format(**event) + spent
