@@ -80,7 +80,7 @@ ROOMS = sorted(path.name for path in SOURCE.iterdir() if path.is_dir() and path.
 
 def private_words(text: str) -> list[str]:
     """The private words of a page or a sentence, with the field's."""
-    words = " ".join(text.split())
+    words = " ".join(re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).split())
     found = ((pattern, one[0]) for pattern in PHRASES for one in re.finditer(pattern, words, re.IGNORECASE))
     return [f"'{one}': write {PHRASES[pattern]}" for pattern, one in found]
 
