@@ -15,8 +15,8 @@ metric, and there may be several too. Without a column it is `ours`; `±` is hal
 line must be left, unless the `mean` or the `sum` of several is asked for. The number must be the kept one,
 rounded to the digits that are printed; with `seeds` the cell has one for each seed, and their mean must be it.
 
-A page without marks has a table in a test instead: of each number, its row and column (or the words around it) and
-what a mark would say (`cell_problems`, `sentence_problems`).
+A page without marks has a table in a test instead: of each number, its row and column (or the words around it)
+and what a mark would say (`cell_problems`, `sentence_problems`).
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def problems(text: str) -> list[str]:
 
 
 def cell_problems(text: str, row: str, column: str, marks: list[str]) -> list[str]:
-    """What does not hold of a table's cell: its decimal numbers must be those of the marks, one each, in their order."""
+    """What does not hold of a table's cell: its decimal numbers are those of the marks, in their order."""
     cells = _cells(text, row, column)
     if len(cells) != 1:
         return [f"one cell must be in row '{row}' and column '{column}', but {len(cells)} are; name it anew."]
@@ -157,7 +157,9 @@ def _cells(text: str, row: str, column: str) -> list[str]:
 
 def _each(printed: list[str], marks: list[str], place: str) -> list[str]:
     if len(printed) != len(marks):
-        return [f"{place} must have {len(marks)} numbers, but has {len(printed)}; correct the page or the table."]
+        return [
+            f"{place} must have {len(marks)} numbers, but has {len(printed)}; correct the page or the table."
+        ]
     read = [(number, *mark.partition(";")[::2]) for number, mark in zip(printed, marks)]
     return [found for number, file, picks in read for found in _compared(claim(file, picks, []), [number])]
 

@@ -1,7 +1,7 @@
-"""The table of words: the field's term on every page, in output, errors and names; and no sentence of output is long.
+"""The table of words: the field's term on every page, in output, errors and names; no sentence is long.
 
-`NAMES` is for parts of identifiers, `PHRASES` for pages and strings. A word may stay where `PUBLIC` says why: what
-users or other machines already know by it (flags, settings, JSON keys, wire fields, files) changes with a deprecation.
+`NAMES` is for parts of identifiers, `PHRASES` for pages and strings. A word may stay where `PUBLIC` says why:
+what users or other machines know by it (flags, settings, JSON keys, wire fields) changes with a deprecation.
 """
 
 from __future__ import annotations
@@ -182,14 +182,14 @@ def test_no_sentence_of_output_is_long(room: str) -> None:
     assert [one for path in files(room) for one in within(path, long_sentences(tree_of(path)))] == []
 
 
-WORSE = '''
+WORSE = """
 class NoisyLetters:
     def told(self, usual: int) -> None:
         self.few_people = usual
         say(f"{usual} liars broke the sum of an exchange of the opening, and nobody can say which of "
             "them it was, so that all of the devices of the round have to be asked once more.")
         raise ValueError("a void round: do it again")
-'''
+"""
 
 
 def test_what_was_said_before_is_found() -> None:
