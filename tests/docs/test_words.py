@@ -68,8 +68,6 @@ PUBLIC = {  # a name or a string that keeps its word: why
     "letter": "magic and refusals of the wire's readable message",
     "likes": "history.json and the page of the device",
     "kept": "keys of JSON that devices and runs have",
-    "letter_clip": "setting of a simulated protection",
-    "letter_noise": "setting of a simulated protection",
     "twin": "refusal `no-twin` of the wire",
 }
 SAYS = {"say", "tell", "echo", "secho", "print", "note", "warn", "info", "warning"}
@@ -137,7 +135,7 @@ def _text(node: ast.AST) -> str:
 
 
 def long_sentences(tree: ast.AST) -> list[str]:
-    shown = (one for text in sentences_shown(tree) for one in re.split(r"(?<=[.:;?!])\s+|\n", text))
+    shown = (one for text in sentences_shown(tree) for one in re.split(r"(?<=[.;?!])\s+|\n", text))
     return [one for one in shown if len(one.split()) > LONGEST]
 
 
@@ -195,7 +193,7 @@ class NoisyLetters:
 def test_what_was_said_before_is_found() -> None:
     tree = ast.parse(WORSE)
     assert [one.split(":")[0] for one in private_names(tree)] == ["NoisyLetters", "few_people", "told", "usual"]
-    assert [len(private_words(text)) for text in sentences_shown(tree)] == [2, 1]
+    assert sorted(len(private_words(text)) for text in sentences_shown(tree)) == [1, 2]
     assert len(long_sentences(tree)) == 1
     assert private_words("A table gives way to\na large cohort.") != []
     assert parts("_letterClip") == parts("LETTER_CLIP") == ["letter", "clip"]
