@@ -68,6 +68,8 @@ PUBLIC = {  # a name or a string that keeps its word: why
     "letter": "magic and refusals of the wire's readable message",
     "likes": "history.json and the page of the device",
     "kept": "keys of JSON that devices and runs have",
+    "kept_back": "flag --keep-back of a device",
+    "noise_outlook": "method of the public class Algorithm",
     "twin": "refusal `no-twin` of the wire",
 }
 SAYS = {"say", "tell", "echo", "secho", "print", "note", "warn", "info", "warning"}
