@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.core.contract import Phase
-from murmura.core.population import Lie
 from murmura.lab.audits.colluding_clients import (
     RIVALS,
     Kind,
+    Lie,
     MaliciousView,
     PoisoningAttack,
     counts_people,
