@@ -1,7 +1,7 @@
 """Whose update counts how much: criteria measured on clients, scores made of them, and the wrapper `Weighted`.
 
 Ferrara's thesis, chapter 5: a client measures criteria of itself, a score function makes one number of them,
-and the numbers of a round, divided by their sum, are the weights of its updates. docs/aggregation.md is the
+and the numbers of a round, divided by their sum, are the weights of its updates. docs/federation.md is the
 guide.
 """
 

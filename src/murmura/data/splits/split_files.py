@@ -151,7 +151,7 @@ def _files(folder: Path) -> tuple[Path, Path | None, Path]:
     for needed in (train, test):
         if not needed.is_file():
             raise DataError(
-                f"{folder}: a given split must have {needed.name}, but has not; see docs/exchange.md."
+                f"{folder}: a given split must have {needed.name}, but has not; see docs/data.md."
             )
     return train, validation if validation.is_file() else None, test
 
