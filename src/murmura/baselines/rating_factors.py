@@ -15,8 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Baseline, require_rows
-from murmura.baselines.factors import normal_tables
-from murmura.baselines.raters import RatingModel
+from murmura.baselines.shared_models import RatingModel, normal_tables
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions

@@ -5,10 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 import polars as pl
+from pydantic import Field, model_validator
 
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, SettingError
+from murmura.core.settings import settings
+from murmura.data.repeats import Repeats
 from murmura.data.tables.column_kinds import (
     EARLIEST,
     FORMS,
@@ -20,6 +24,7 @@ from murmura.data.tables.column_kinds import (
 )
 from murmura.data.tables.dialect import (
     BY_SUFFIX,
+    PARTS,
     Dialect,
     by_order,
     dialect_of,
@@ -36,6 +41,50 @@ from murmura.data.tables.text_table import DECIMAL_COMMA
 MOST = 4  # columns without names whose order says enough: user, item, value, time
 
 
+@settings
+class TableReading:
+    """What was said about a table; what is None is found out.
+
+    Attributes:
+        columns: Of a table: which column is the user, item, value, time, category; by name, or by place from 1.
+        separator: Of a table in text: what stands between fields. None: it is found out.
+        header: Of a table in text: whether its first line names the columns. None: it is found out.
+        repeats: Of a table: what becomes of rows in which a user meets an item again. `keep` leaves them to the
+            protocol, `latest` keeps the latest, `sum` adds up their values, `refuse` refuses them.
+        skip_bad: Leave bad rows out and note them, instead of refusing the file.
+    """
+
+    columns: dict[str, str] = Field(default_factory=dict)
+    separator: str | None = Field(default=None, min_length=1)
+    header: bool | None = None
+    repeats: Repeats = "keep"
+    skip_bad: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _places_are_text(cls, given: Any) -> Any:
+        """A place may be written as a number: `columns: {user: 1}`."""
+        values = getattr(given, "kwargs", given)
+        columns = values.get("columns") if isinstance(values, dict) else None
+        if isinstance(columns, dict):
+            values["columns"] = {key: str(name) for key, name in columns.items()}
+        return given
+
+    @model_validator(mode="after")
+    def _check_columns(self) -> Self:
+        unknown = sorted(set(self.columns) - set(PARTS))
+        if unknown:
+            raise SettingError(
+                f"columns must name {', '.join(PARTS)}, but names '{unknown[0]}'; leave that out."
+            )
+        return self
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether a user may meet an item in several rows."""
+        return self.repeats != "refuse"
+
+
 @dataclass(frozen=True)
 class OwnLayout:
     """The file as it is read, how it is cut, what its columns are called, and what to say about that."""
@@ -46,9 +95,7 @@ class OwnLayout:
     said: str  # "" where everything is as usual
 
 
-def own_layout(
-    given: TextFile, columns: Mapping[str, str], separator: str | None, header: bool | None, repeats: bool
-) -> OwnLayout:
+def own_layout(given: TextFile, told: TableReading) -> OwnLayout:
     """Which column is which, and how the file is cut; what cannot be told is refused with its first lines."""
     if given.content.lstrip()[:1] in (b"[", b"{"):
         raise DataError(
@@ -56,18 +103,22 @@ def own_layout(
             "give its rows as a frame (murmura.from_frame)."
         )
     text, stated = tidied(given)
-    dialect = dialect_of(text, separator or stated, header)
+    dialect = dialect_of(text, told.separator or stated, told.header)
     require_columns(text, dialect)
-    width = len(dialect.rows[0])
+    names: Mapping[str, str]
+    places: dict[str, str | int]
     if dialect.headed:
-        names = named(dialect.header, _places(columns, dialect.header))
+        names = named(dialect.header, _places(told.columns, dialect.header))
         require_names(text, dialect.header, names)
-        layout = TextLayout(dialect.separator, {**names}, header=True, quoted=dialect.quoted, repeats=repeats)
+        places = {**names}
     else:
-        names = _by_place(text, dialect, columns)
-        places: dict[str, str | int] = {part: int(name) - 1 for part, name in names.items()}
-        layout = TextLayout(dialect.separator, places, width=width, quoted=dialect.quoted, repeats=repeats)
-    return OwnLayout(text, layout, names, _said(text, dialect, names, columns))
+        names = _by_place(text, dialect, told.columns)
+        places = {part: int(name) - 1 for part, name in names.items()}
+    layout = TextLayout(
+        dialect.separator, places, header=dialect.headed, width=len(dialect.rows[0]), quoted=dialect.quoted,
+        repeats=told.may_repeat,
+    )  # fmt: skip
+    return OwnLayout(text, layout, names, _said(text, dialect, names, told.columns))
 
 
 def require_names(where: TextFile | str, header: Sequence[str], names: Mapping[str, str]) -> None:
