@@ -21,8 +21,8 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, ScoreTerms
 from murmura.core.progress import Progress
 from murmura.core.settings import Count, Fraction, Positive, settings
-from murmura.kernels.similarity import Measure, similar_rows, with_row
-from murmura.kernels.sparse import Sparse, nearest_rows, product_rows
+from murmura.kernels.similarity import Measure, nearest_rows, similar_rows, with_row
+from murmura.kernels.sparse import Sparse, product_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from murmura.core.model import Arrays
 from murmura.core.progress import Progress
 from murmura.core.rng import Purpose, Words, client_secrets, guest_secret
 from murmura.core.settings import settings
-from murmura.kernels.random.philox import fill_uniform
+from murmura.kernels.philox import fill_uniform
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError
-from murmura.core.settings import as_dict, field_names, settings
+from murmura.core.settings import Flag, as_dict, field_names, settings
 from murmura.data.graphs.feature_table import with_names
 from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.tables.own_layout import TableReading
@@ -17,19 +17,14 @@ from murmura.data.user_tables import attributes_of_file
 
 @settings
 class Reading(TableReading, FeatureFiles):
-    """How a table is cut and understood, what counts as a like, and what is known beside the rows.
+    """How a table is cut and understood, what counts as a like, and what is known beside the rows."""
 
-    Attributes:
-        positive_from: A row of at least this value is a like, in training and as relevant; None: every row is,
-            but those of negative value where there are any.
-        item_names: A table of items and their names.
-        attributes: What users say of themselves: a table with a column `user` and columns of numbers from 0 to
-            1, or true and false.
-    """
-
-    positive_from: float | None = None
-    item_names: Path | None = None
-    attributes: Path | None = None
+    # Rows of at least this value are likes.
+    positive_from: Annotated[float | None, Flag(metavar="VALUE")] = None
+    # A table of items and their names.
+    item_names: Annotated[Path | None, Flag()] = None
+    # What users say of themselves, from 0 to 1.
+    attributes: Annotated[Path | None, Flag()] = None
 
     def refuse_for(self, name: str) -> None:
         """Refuse what only makes sense of a file."""

@@ -12,10 +12,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from murmura.core.arrays import Bools, Bytes, Longs
+from murmura.core.catalogue import TEST, VALIDATION, Split
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
-from murmura.core.split import TEST, VALIDATION, Split
 from murmura.data.repeats import place_in_history
 from murmura.data.splits.rule import Holdout, Seed, apply_rule, floor_fraction
 

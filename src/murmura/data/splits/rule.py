@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from murmura.core.arrays import Bools, Bytes, Longs
+from murmura.core.catalogue import TEST, VALIDATION, Split
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
-from murmura.core.split import TEST, VALIDATION, Split
 
 SplitFraction = Annotated[float, Field(ge=0, lt=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]

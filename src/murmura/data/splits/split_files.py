@@ -12,11 +12,11 @@ from zipfile import BadZipFile
 import numpy as np
 
 from murmura.core.arrays import Bytes, Longs
+from murmura.core.catalogue import TEST, TRAIN, VALIDATION, Split
 from murmura.core.errors import DataError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
-from murmura.core.split import TEST, TRAIN, VALIDATION, Split
 from murmura.data.list_files import Row, codes_in_file, format_named, write_rows
 from murmura.data.tables.text_file import read_text
 
@@ -150,9 +150,7 @@ def _files(folder: Path) -> tuple[Path, Path | None, Path]:
         train, validation, test = (folder / f"{part}.tsv" for part in ("train", "validation", "test"))
     for needed in (train, test):
         if not needed.is_file():
-            raise DataError(
-                f"{folder}: a given split must have {needed.name}, but has not; see docs/exchange.md."
-            )
+            raise DataError(f"{folder}: a given split must have {needed.name}, but has not; see docs/data.md.")
     return train, validation if validation.is_file() else None, test
 
 

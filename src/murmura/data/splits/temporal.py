@@ -12,10 +12,10 @@ import numpy as np
 from pydantic import Field
 
 from murmura.core.arrays import Bools, Longs
+from murmura.core.catalogue import Split
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
-from murmura.core.split import Split
 from murmura.data.repeats import place_in_history
 from murmura.data.splits.random_holdout import random_place
 from murmura.data.splits.rule import (

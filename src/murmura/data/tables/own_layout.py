@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import polars as pl
 from pydantic import Field, model_validator
 
 from murmura.core.errors import DataError, SettingError
-from murmura.core.settings import settings
+from murmura.core.settings import Flag, settings
 from murmura.data.repeats import Repeats
 from murmura.data.tables.column_kinds import (
     EARLIEST,
@@ -41,24 +41,34 @@ from murmura.data.tables.text_table import DECIMAL_COMMA
 MOST = 4  # columns without names whose order says enough: user, item, value, time
 
 
+def parse_columns(text: str) -> dict[str, str]:
+    """`user=a,item=b`: parts of a table to the names of its columns."""
+    return dict(_part_and_name(one) for one in text.split(",") if one)
+
+
+def _part_and_name(text: str) -> tuple[str, str]:
+    part, equals, name = text.partition("=")
+    if not equals or not name.strip():
+        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
+    return part.strip(), name.strip()
+
+
 @settings
 class TableReading:
-    """What was said about a table; what is None is found out.
+    """What was said about a table; what is None is found out."""
 
-    Attributes:
-        columns: Of a table: which column is the user, item, value, time, category; by name, or by place from 1.
-        separator: Of a table in text: what stands between fields. None: it is found out.
-        header: Of a table in text: whether its first line names the columns. None: it is found out.
-        repeats: Of a table: what becomes of rows in which a user meets an item again. `keep` leaves them to the
-            protocol, `latest` keeps the latest, `sum` adds up their values, `refuse` refuses them.
-        skip_bad: Leave bad rows out and note them, instead of refusing the file.
-    """
-
-    columns: dict[str, str] = Field(default_factory=dict)
-    separator: str | None = Field(default=None, min_length=1)
-    header: bool | None = None
-    repeats: Repeats = "keep"
-    skip_bad: bool = False
+    # For a file: user=a,item=b,value=c,time=d; or places from 1.
+    columns: Annotated[dict[str, str], Flag(metavar="PART=NAME[,..]", read=parse_columns)] = Field(
+        default_factory=dict
+    )
+    # For a text file: what separates fields; default: found out.
+    separator: Annotated[str | None, Flag()] = Field(default=None, min_length=1)
+    # For a text file: its first line names columns, or not.
+    header: Annotated[bool | None, Flag()] = None
+    # For a file: rows of a pair met again; default keep, for the protocol's rule.
+    repeats: Annotated[Repeats, Flag()] = "keep"
+    # Keep the good rows of a file, report the others.
+    skip_bad: Annotated[bool, Flag()] = False
 
     @model_validator(mode="before")
     @classmethod
