@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from murmura.baselines import baseline
-from murmura.baselines.raters import ITEM_PRIOR, USER_PRIOR, Biases, RatingModel
 from murmura.baselines.rating_factors import BiasedMf
 from murmura.baselines.rating_neighbours import ItemKnnRatings, UserKnnRatings
+from murmura.baselines.shared_models import ITEM_PRIOR, USER_PRIOR, Biases, RatingModel
 from murmura.core.errors import SettingError
 from murmura.kernels.similarity import CODES, Measure
 from murmura.testing.data import rated_checkerboard

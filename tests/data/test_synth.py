@@ -39,7 +39,7 @@ def test_sizes_are_exact_and_pairs_distinct(
     rows = users + int(fill * (most - users))
     groups = data.draw(st.integers(1, min(items, 9)))
     skew, taste = data.draw(st.sampled_from([0.0, 0.8, 3.0])), data.draw(st.sampled_from([0.0, 0.7, 1.0]))
-    made = synth(users, items, rows, skew, groups, taste, seed).interactions
+    made = synth(users, items, rows, skew=skew, groups=groups, taste=taste, seed=seed).interactions
     assert (len(made), made.n_users, made.n_items) == (rows, users, items)
     pairs = made.user.astype(np.int64) * items + made.item
     assert (np.diff(pairs) > 0).all()

@@ -12,7 +12,7 @@ pytest.importorskip("torch", reason="torch is not installed: make test-neural in
 import torch
 
 from murmura.neural import neumf_network
-from murmura.neural.tower import Tower
+from murmura.neural.answers import Tower
 from murmura.neural.training_loop import Params
 from tests.neural.differences import check_gradient
 from tests.neural.plain import Arrays, plain_neumf

@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="torch is not installed: make test-neural in
 import torch
 
 from murmura.neural import sasrec_network
-from murmura.neural.attention import last_states
+from murmura.neural.answers import last_states
 from murmura.neural.histories import Windows
 from murmura.neural.training_loop import Params
 from tests.neural.differences import check_gradient

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Baseline, Pairs, require_rows
-from murmura.baselines.factors import FactorModel, normal_tables
+from murmura.baselines.shared_models import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.consent import Withheld, withheld_rows
 from murmura.core.errors import DivergenceError

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from murmura.baselines.base import Baseline, require_rows
-from murmura.baselines.raters import RatingModel
+from murmura.baselines.shared_models import RatingModel
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions

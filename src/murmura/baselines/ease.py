@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from murmura.baselines.base import Baseline, popularity
-from murmura.baselines.own_item_terms import OwnItemTerms
+from murmura.baselines.shared_models import OwnItemTerms
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions

@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from murmura.baselines.base import Baseline, require_rows
-from murmura.baselines.factors import FactorModel, normal_tables
+from murmura.baselines.shared_models import FactorModel, normal_tables
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions

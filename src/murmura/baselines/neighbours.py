@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Baseline, RankingModel, popularity
-from murmura.baselines.own_item_terms import OwnItemTerms
+from murmura.baselines.shared_models import OwnItemTerms
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions

@@ -19,8 +19,8 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.settings import Count, Positive, settings
 from murmura.neural import require_torch
+from murmura.neural.answers import Tower
 from murmura.neural.histories import Histories
-from murmura.neural.tower import Tower
 
 if TYPE_CHECKING:
     from murmura.neural.training_loop import Fit

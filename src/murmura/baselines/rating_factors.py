@@ -7,6 +7,7 @@ all speaks beside how she rated it. Both learn by stochastic gradient steps, use
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
@@ -15,8 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Baseline, require_rows
-from murmura.baselines.factors import normal_tables
-from murmura.baselines.raters import RatingModel
+from murmura.baselines.shared_models import RatingModel, normal_tables
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
@@ -127,7 +127,7 @@ class RatingFactors(Baseline):
             visit_users(order, ratings, tables, self.rates)
             self._refuse_overflow(tables)
             progress.advance()
-            if watch is not None and not watch(epoch, RatingFactorModel(train, _copy(tables), self)):
+            if watch is not None and not watch(epoch, RatingFactorModel(train, deepcopy(tables), self)):
                 break
         progress.end()
         return RatingFactorModel(train, tables, self)
@@ -144,11 +144,6 @@ class RatingFactors(Baseline):
                 f"{self.name}.alpha must be small enough for vectors to stay finite, but steps of "
                 f"{self.alpha:g} took one beyond all bounds; lower it."
             )
-
-
-def _copy(tables: RatingTables) -> RatingTables:
-    P, Q, c, b, Y, mu = tables
-    return RatingTables(P.copy(), Q.copy(), c.copy(), b.copy(), Y.copy(), mu)
 
 
 @settings

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Baseline
-from murmura.baselines.raters import Biases, RatingModel
+from murmura.baselines.shared_models import Biases, RatingModel
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays

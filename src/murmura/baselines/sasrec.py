@@ -23,7 +23,7 @@ from murmura.core.model import Arrays
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, Positive, settings
 from murmura.neural import require_torch
-from murmura.neural.attention import last_states
+from murmura.neural.answers import last_states
 from murmura.neural.histories import Sequences, Windows, shuffle_keys, windows
 
 if TYPE_CHECKING:

@@ -80,9 +80,8 @@ def describe_features(name: str, known: ItemFeatures, top: int = 20) -> dict[str
         "pairs": len(known.feature),
         "items": known.items,
         "items_without": int((each == 0).sum()),
-        "download_bytes": len(
-            encode_features(known)
-        ),  # what a device of a federation that uses them fetches once
+        # what a device of a federation that uses them fetches once
+        "download_bytes": len(encode_features(known)),
         "by_hop": dict(zip(map(str, hops.tolist()), counts.tolist())),
         "items_per_feature": _quantiles(shared),
         "features_per_item": _quantiles(each),

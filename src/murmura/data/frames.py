@@ -41,7 +41,7 @@ def from_frame(frame: object, *, name: str = NAME, reading: Reading | None = Non
         how: The same by name, as `load` takes it: `columns={"user": "customer"}`, `positive_from=4`, ...
     """
     told = reading or Reading(**how)
-    return described(read_frame(name, _as_polars(frame), told.table()), told)
+    return described(read_frame(name, _as_polars(frame), told), told)
 
 
 def from_sparse(

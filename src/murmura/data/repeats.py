@@ -125,12 +125,8 @@ def likes_sentence(data: Interactions, positive_from: float | None) -> str:
     """What was made of the values, as it stands above a table."""
     low, high = float(data.value.min()), float(data.value.max())
     if positive_from is None:
-        spread = (
-            ""
-            if low == high
-            else f", whatever its value ({low:g} to {high:g}; --positive-from sets a threshold)"
-        )
-        return f"every row is a like{spread}"
+        spread = f", whatever its value ({low:g} to {high:g}; --positive-from sets a threshold)"
+        return "every row is a like" + (spread if low != high else "")
     share = f"{liked(data, positive_from).mean():.0%} of the rows".replace("%", " %")
     if positive_from == ABOVE_ZERO:
         return f"values above 0 are likes, as some are negative: {share} (--positive-from sets a threshold)"

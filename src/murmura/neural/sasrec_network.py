@@ -22,7 +22,7 @@ from torch.nn import functional
 
 from murmura.core.arrays import Ints
 from murmura.core.rng import Rng, server_secret
-from murmura.neural.attention import EPSILON
+from murmura.neural.answers import EPSILON
 from murmura.neural.histories import Sequences, windows
 from murmura.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
 

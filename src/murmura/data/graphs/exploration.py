@@ -43,9 +43,8 @@ class Exploration:
 
     hops: Annotated[int, Field(ge=1)] = 2
     feature_items: Annotated[int, Field(ge=1)] = FREQUENT  # how many items must have a feature
-    exclude: tuple[tuple[str, ...], ...] = (
-        EXCLUDED,
-    )  # per hop; a hop that is not listed takes every predicate
+    # per hop; a hop that is not listed takes every predicate
+    exclude: tuple[tuple[str, ...], ...] = (EXCLUDED,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +104,8 @@ def explore(triples: pl.DataFrame, item: Ints, entity: pl.Series, rules: Explora
     start = _Chains(item[here], np.zeros(here.sum(), np.int32), ("",), place[here][:, None])
     found = _Found(links.entities)
     first = _step(links, start, allowed[0])
-    for kind in range(
-        len(first.kinds)
-    ):  # features of different predicates never meet: one at a time saves memory
+    # features of different predicates never meet: one at a time saves memory
+    for kind in range(len(first.kinds)):
         chains = first.rows(first.kind == kind)
         found.keep(chains, rules.feature_items)
         for follow in allowed[1:]:

@@ -20,7 +20,6 @@ from murmura.data.reading import READING_KEYS, Reading, described
 from murmura.data.repeats import Repeats, likes_of
 from murmura.data.sources import (
     amazon,
-    embedded,
     foursquare,
     librarything,
     linked_subsets,
@@ -42,7 +41,7 @@ SOURCES: Registry[Source] = Registry(
     {
         source.name: source
         for source in (
-            embedded.EMBEDDED,
+            movielens.EMBEDDED,
             movielens.ML_1M,
             movielens.ML_100K,
             movielens.ML_LATEST_SMALL,
@@ -63,7 +62,7 @@ SOURCES: Registry[Source] = Registry(
     "a Source whose name is that of its entry point",
     _source,
 )
-ALIASES = {"embedded": embedded.EMBEDDED.name, "demo": embedded.EMBEDDED.name}
+ALIASES = {"embedded": movielens.EMBEDDED.name, "demo": movielens.EMBEDDED.name}
 MADE_UP: dict[str, Callable[[], Dataset]] = {"synth": synthetic.synth, "checkerboard": synthetic.board}
 DATA_DIR = "MURMURA_DATA"
 
@@ -162,7 +161,7 @@ def _load(name_or_path: str | Path, data_dir: Path | str | None, how: Reading) -
     if path.is_dir():
         return _read(recognise(path), path, how.skip_bad)
     if not name or interactions_file.looks_like_a_file(name) or path.exists():
-        return interactions_file.read(path, how.table())
+        return interactions_file.read(path, how)
     raise SettingError(unknown_name(name))
 
 

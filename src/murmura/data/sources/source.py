@@ -143,8 +143,4 @@ class SourceFolder:
 
 def _present(path: Path) -> bool:
     """Whether a file, plain or gzipped, is there; a name with * means any such file."""
-    if "*" in path.name:
-        return path.parent.is_dir() and any(
-            True for end in ("", ".gz") for _ in path.parent.glob(path.name + end)
-        )
-    return path.exists() or path.with_name(path.name + ".gz").exists()
+    return any(True for end in ("", ".gz") for _ in path.parent.glob(path.name + end))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -45,27 +45,16 @@ class SyntheticSettings:
     seed: Annotated[int, Field(ge=0)] = 0
 
 
-def synth(
-    users: int = 1_000,
-    items: int = 500,
-    interactions: int = 20_000,
-    skew: float = 0.8,
-    groups: int = 8,
-    taste: float = 0.7,
-    seed: int = 0,
-) -> Dataset:
-    """A made-up data set, the same for the same arguments; its catalogue says which taste an item serves."""
-    return generate(
-        SyntheticSettings(
-            users=users,
-            items=items,
-            interactions=interactions,
-            skew=skew,
-            groups=groups,
-            taste=taste,
-            seed=seed,
-        )
-    )
+def synth(users: int = 1_000, items: int = 500, interactions: int = 20_000, **more: Any) -> Dataset:
+    """A made-up data set, the same for the same arguments; its catalogue says which taste an item serves.
+
+    Args:
+        users: How many users it has.
+        items: How many items.
+        interactions: How many rows.
+        more: The other fields of `SyntheticSettings`: skew, groups, taste, seed.
+    """
+    return generate(SyntheticSettings(users=users, items=items, interactions=interactions, **more))
 
 
 def generate(plan: SyntheticSettings) -> Dataset:
@@ -74,7 +63,8 @@ def generate(plan: SyntheticSettings) -> Dataset:
     rng = np.random.default_rng(plan.seed)
     group_of_item = (rng.permutation(plan.items) % plan.groups).astype(np.int32)
     group_of_user = (rng.permutation(plan.users) % plan.groups).astype(np.int32)
-    pairs = _pairs(plan, rng, group_of_item, group_of_user)
+    wanted = activity(plan, rng)
+    pairs = distinct_pairs(plan, rng, wanted, ItemLine.of(plan, rng, group_of_item), group_of_user)
     user, item = np.divmod(pairs, plan.items)
     likes = group_of_user[user] == group_of_item[item]
     value = np.clip(np.floor(2.0 + 1.5 * likes + 2.5 * rng.random(len(pairs))), 1, 5)
@@ -109,14 +99,6 @@ def board() -> Dataset:
     """The checkerboard as a data set; leaving out each user's newest row withholds the known answer."""
     data = checkerboard().data
     return Dataset("checkerboard", data, Catalogue(data.items))
-
-
-def _pairs(
-    plan: SyntheticSettings, rng: np.random.Generator, group_of_item: Ints, group_of_user: Ints
-) -> Longs:
-    """Distinct user * items + item, ascending, exactly as many as each user is to have."""
-    wanted = activity(plan, rng)
-    return distinct_pairs(plan, rng, wanted, ItemLine.of(plan, rng, group_of_item), group_of_user)
 
 
 @dataclass(frozen=True, eq=False)

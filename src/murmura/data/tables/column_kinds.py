@@ -6,10 +6,11 @@ expression.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
+from typing import Any
 
 import polars as pl
 
@@ -217,3 +218,39 @@ def _hours(hour: pl.Expr, half: pl.Expr) -> pl.Expr:
     of_half = pl.when(number.is_between(1, 12)).then(later).otherwise(25)
     known = pl.when(half.str.contains("[AaPp]")).then(of_half).otherwise(number)
     return known.cast(pl.String).str.zfill(2)
+
+
+def values_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
+    """What the fields of a column mean; a gap where one is not what the column must hold."""
+    if kind is ColumnKind.LABEL:
+        return series
+    if kind is ColumnKind.TEXT_ID:
+        bad = ~series.str.len_chars().is_between(1, LONGEST_ID)
+        return series.set(bad, None) if bad.any() else series
+    if kind is ColumnKind.NUMBER_ID:
+        return whole_of(series)
+    if kind is ColumnKind.VALUE:
+        return numbers_of(series)
+    if kind is ColumnKind.DECIMAL_COMMA:
+        return numbers_of(series.str.replace(",", ".", literal=True))
+    return times_of(series, kind)
+
+
+def reasons_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
+    """Why fields are not what their column must hold, of those that are not."""
+    checks = [(series == "", "empty")]
+    if kind is ColumnKind.TEXT_ID:
+        checks.append((series.is_not_null(), "too long"))
+    if kind in UNITS or kind in FORMS:
+        seconds = moments_of(series, kind)
+        checks += [(seconds < 0, "negative time"), (seconds >= FURTHEST, "time too large")]
+        checks.append((seconds.is_not_null(), "time too small"))
+    if kind not in FORMS and kind is not ColumnKind.NUMBER_ID:
+        plain = series.str.replace(",", ".", literal=True) if kind is ColumnKind.DECIMAL_COMMA else series
+        checks.append((says_a_number(plain), "not finite"))
+    return pl.select(first_reason([*checks, (series.is_not_null(), "unparseable")])).to_series()
+
+
+def first_reason(checks: Iterable[tuple[Any, str]]) -> pl.Expr:
+    """For each row the reason of the first check that finds something."""
+    return pl.coalesce(*(pl.when(there).then(pl.lit(reason)) for there, reason in checks))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -12,10 +11,10 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
-from murmura.data.repeats import Repeats, apply_repeats, repeated_rows, repeats_sentence
+from murmura.data.repeats import apply_repeats, repeated_rows, repeats_sentence
 from murmura.data.tables.column_kinds import ColumnKind, time_sentence
-from murmura.data.tables.dialect import BY_SUFFIX, PARTS, is_usual, named
-from murmura.data.tables.own_layout import own_layout, require_names, said_columns
+from murmura.data.tables.dialect import BY_SUFFIX, is_usual, named
+from murmura.data.tables.own_layout import TableReading, own_layout, require_names, said_columns
 from murmura.data.tables.side_file import relation_of
 from murmura.data.tables.text_file import read_own_text
 from murmura.data.tables.text_table import CheckedTable, interactions_of, left_out, read_table
@@ -25,43 +24,25 @@ WRITTEN = (".parquet", ".csv", ".tsv")
 _SUFFIXES = {*BY_SUFFIX, ".txt", ".parquet", ".pq", ".dat", ".data"}
 
 
-@dataclass(frozen=True)
-class TableOptions:
-    """What was said about a table; None: it is found out."""
-
-    columns: Mapping[str, str] = field(default_factory=dict)  # part -> the column's name, or its place from 1
-    separator: str | None = None
-    header: bool | None = None
-    repeats: Repeats = "keep"
-    skip_bad: bool = False
-
-    def __post_init__(self) -> None:
-        unknown = sorted(set(self.columns) - set(PARTS))
-        if unknown:
-            raise SettingError(
-                f"columns must name {', '.join(PARTS)}, but names '{unknown[0]}'; leave that out."
-            )
-
-
-def read(path: Path, told: TableOptions = TableOptions()) -> Dataset:
+def read(path: Path, told: TableReading) -> Dataset:
     """The table in `path`.
 
     Ids are whole numbers when all of them are, without leading zeros; otherwise text exactly as written.
     """
-    name, repeats = path.name, told.repeats != "refuse"
+    name = path.name
     if is_parquet(path):
         return read_frame(str(path), open_parquet(path), told)
     given, notes = read_own_text(path)
-    own = own_layout(given, told.columns, told.separator, told.header, repeats)
+    own = own_layout(given, told)
     table = read_table(own.text, own.layout, told.skip_bad)
     return _dataset(name, table, own.names, told, (*notes, *([f"{name}: {own.said}."] if own.said else [])))
 
 
-def read_frame(where: str, frame: pl.DataFrame, told: TableOptions = TableOptions()) -> Dataset:
+def read_frame(where: str, frame: pl.DataFrame, told: TableReading) -> Dataset:
     """A table whose columns have types; `where` is its file, or what to call it."""
     names = named(frame.columns, told.columns)
     require_names(where, frame.columns, names)
-    table = checked_columns(where, frame, names, told.repeats != "refuse", told.skip_bad)
+    table = checked_columns(where, frame, names, told.may_repeat, told.skip_bad)
     odd = any(not is_usual(part, name) for part, name in names.items()) and not set(names) <= set(told.columns)
     name = Path(where).name
     return _dataset(name, table, names, told, (f"{name}: {said_columns(names)}.",) if odd else ())
@@ -74,7 +55,7 @@ def looks_like_a_file(name: str) -> bool:
 
 
 def _dataset(
-    file: str, table: CheckedTable, names: Mapping[str, str], told: TableOptions, notes: tuple[str, ...]
+    file: str, table: CheckedTable, names: Mapping[str, str], told: TableReading, notes: tuple[str, ...]
 ) -> Dataset:
     if not len(table.frame):
         raise DataError(f"{file}: the table must hold at least one good row, but has none.")

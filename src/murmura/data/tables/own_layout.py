@@ -5,10 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any, Self
 
 import polars as pl
+from pydantic import Field, model_validator
 
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, SettingError
+from murmura.core.settings import Flag, settings
+from murmura.data.repeats import Repeats
 from murmura.data.tables.column_kinds import (
     EARLIEST,
     FORMS,
@@ -20,6 +24,7 @@ from murmura.data.tables.column_kinds import (
 )
 from murmura.data.tables.dialect import (
     BY_SUFFIX,
+    PARTS,
     Dialect,
     by_order,
     dialect_of,
@@ -36,6 +41,60 @@ from murmura.data.tables.text_table import DECIMAL_COMMA
 MOST = 4  # columns without names whose order says enough: user, item, value, time
 
 
+def parse_columns(text: str) -> dict[str, str]:
+    """`user=a,item=b`: parts of a table to the names of its columns."""
+    return dict(_part_and_name(one) for one in text.split(",") if one)
+
+
+def _part_and_name(text: str) -> tuple[str, str]:
+    part, equals, name = text.partition("=")
+    if not equals or not name.strip():
+        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
+    return part.strip(), name.strip()
+
+
+@settings
+class TableReading:
+    """What was said about a table; what is None is found out."""
+
+    # For a file: user=a,item=b,value=c,time=d; or places from 1.
+    columns: Annotated[dict[str, str], Flag(metavar="PART=NAME[,..]", read=parse_columns)] = Field(
+        default_factory=dict
+    )
+    # For a text file: what separates fields; default: found out.
+    separator: Annotated[str | None, Flag()] = Field(default=None, min_length=1)
+    # For a text file: its first line names columns, or not.
+    header: Annotated[bool | None, Flag()] = None
+    # For a file: rows of a pair met again; default keep, for the protocol's rule.
+    repeats: Annotated[Repeats, Flag()] = "keep"
+    # Keep the good rows of a file, report the others.
+    skip_bad: Annotated[bool, Flag()] = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _places_are_text(cls, given: Any) -> Any:
+        """A place may be written as a number: `columns: {user: 1}`."""
+        values = getattr(given, "kwargs", given)
+        columns = values.get("columns") if isinstance(values, dict) else None
+        if isinstance(columns, dict):
+            values["columns"] = {key: str(name) for key, name in columns.items()}
+        return given
+
+    @model_validator(mode="after")
+    def _check_columns(self) -> Self:
+        unknown = sorted(set(self.columns) - set(PARTS))
+        if unknown:
+            raise SettingError(
+                f"columns must name {', '.join(PARTS)}, but names '{unknown[0]}'; leave that out."
+            )
+        return self
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether a user may meet an item in several rows."""
+        return self.repeats != "refuse"
+
+
 @dataclass(frozen=True)
 class OwnLayout:
     """The file as it is read, how it is cut, what its columns are called, and what to say about that."""
@@ -46,9 +105,7 @@ class OwnLayout:
     said: str  # "" where everything is as usual
 
 
-def own_layout(
-    given: TextFile, columns: Mapping[str, str], separator: str | None, header: bool | None, repeats: bool
-) -> OwnLayout:
+def own_layout(given: TextFile, told: TableReading) -> OwnLayout:
     """Which column is which, and how the file is cut; what cannot be told is refused with its first lines."""
     if given.content.lstrip()[:1] in (b"[", b"{"):
         raise DataError(
@@ -56,18 +113,22 @@ def own_layout(
             "give its rows as a frame (murmura.from_frame)."
         )
     text, stated = tidied(given)
-    dialect = dialect_of(text, separator or stated, header)
+    dialect = dialect_of(text, told.separator or stated, told.header)
     require_columns(text, dialect)
-    width = len(dialect.rows[0])
+    names: Mapping[str, str]
+    places: dict[str, str | int]
     if dialect.headed:
-        names = named(dialect.header, _places(columns, dialect.header))
+        names = named(dialect.header, _places(told.columns, dialect.header))
         require_names(text, dialect.header, names)
-        layout = TextLayout(dialect.separator, {**names}, header=True, quoted=dialect.quoted, repeats=repeats)
+        places = {**names}
     else:
-        names = _by_place(text, dialect, columns)
-        places: dict[str, str | int] = {part: int(name) - 1 for part, name in names.items()}
-        layout = TextLayout(dialect.separator, places, width=width, quoted=dialect.quoted, repeats=repeats)
-    return OwnLayout(text, layout, names, _said(text, dialect, names, columns))
+        names = _by_place(text, dialect, told.columns)
+        places = {part: int(name) - 1 for part, name in names.items()}
+    layout = TextLayout(
+        dialect.separator, places, header=dialect.headed, width=len(dialect.rows[0]), quoted=dialect.quoted,
+        repeats=told.may_repeat,
+    )  # fmt: skip
+    return OwnLayout(text, layout, names, _said(text, dialect, names, told.columns))
 
 
 def require_names(where: TextFile | str, header: Sequence[str], names: Mapping[str, str]) -> None:

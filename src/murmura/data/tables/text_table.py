@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,23 +17,16 @@ from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.data.tables.column_kinds import (
-    FORMS,
-    FURTHEST,
-    LONGEST_ID,
-    UNITS,
     ColumnKind,
     ColumnSpec,
     TextLayout,
     is_whole,
     kind_of_times,
-    moments_of,
-    numbers_of,
     quoted,
     quoted_names,
-    says_a_number,
+    reasons_of,
     tells_day_from_month,
-    times_of,
-    whole_of,
+    values_of,
 )
 from murmura.data.tables.dialect import PARTS
 from murmura.data.tables.text_file import TextFile
@@ -96,42 +88,6 @@ def _well_quoted(content: bytes, separator: str) -> bool:
     before = np.isin(text[np.maximum(opening - 1, 0)], list(f"{separator}\n".encode())) | (opening == 0)
     after = np.isin(text[np.minimum(closing + 1, len(text) - 1)], list(f"{separator}\r\n".encode()))
     return bool((before & (after | (closing == len(text) - 1))).all())
-
-
-def values_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
-    """What the fields of a column mean; a gap where one is not what the column must hold."""
-    if kind is ColumnKind.LABEL:
-        return series
-    if kind is ColumnKind.TEXT_ID:
-        bad = ~series.str.len_chars().is_between(1, LONGEST_ID)
-        return series.set(bad, None) if bad.any() else series
-    if kind is ColumnKind.NUMBER_ID:
-        return whole_of(series)
-    if kind is ColumnKind.VALUE:
-        return numbers_of(series)
-    if kind is ColumnKind.DECIMAL_COMMA:
-        return numbers_of(series.str.replace(",", ".", literal=True))
-    return times_of(series, kind)
-
-
-def reasons_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
-    """Why fields are not what their column must hold, of those that are not."""
-    checks = [(series == "", "empty")]
-    if kind is ColumnKind.TEXT_ID:
-        checks.append((series.is_not_null(), "too long"))
-    if kind in UNITS or kind in FORMS:
-        seconds = moments_of(series, kind)
-        checks += [(seconds < 0, "negative time"), (seconds >= FURTHEST, "time too large")]
-        checks.append((seconds.is_not_null(), "time too small"))
-    if kind not in FORMS and kind is not ColumnKind.NUMBER_ID:
-        plain = series.str.replace(",", ".", literal=True) if kind is ColumnKind.DECIMAL_COMMA else series
-        checks.append((says_a_number(plain), "not finite"))
-    return pl.select(first_reason([*checks, (series.is_not_null(), "unparseable")])).to_series()
-
-
-def first_reason(checks: Iterable[tuple[Any, str]]) -> pl.Expr:
-    """For each row the reason of the first check that finds something."""
-    return pl.coalesce(*(pl.when(there).then(pl.lit(reason)) for there, reason in checks))
 
 
 _ADVICE = "correct the line or skip bad rows (skip_bad, --skip-bad)"

@@ -14,6 +14,7 @@ from murmura.data.tables.column_kinds import (
     FURTHEST,
     LONGEST_ID,
     ColumnKind,
+    first_reason,
     in_seconds,
     kind_of_times,
     quoted,
@@ -21,7 +22,7 @@ from murmura.data.tables.column_kinds import (
     times_of,
 )
 from murmura.data.tables.text_file import read_raw
-from murmura.data.tables.text_table import SAMPLE, CheckedTable, first_reason
+from murmura.data.tables.text_table import SAMPLE, CheckedTable
 
 MAGIC = b"PAR1"
 
@@ -86,16 +87,12 @@ def _typed(where: str, part: str, column: pl.Series, kinds: dict[str, ColumnKind
         return column.cast(pl.Float64, strict=False)
     if part == "time" and (found := _times(column, kinds)) is not None:
         return found.alias(part)
-    if (
-        part in ("user", "item")
-        and kind.is_float()
-        and (column.drop_nulls().floor() == column.drop_nulls()).all()
-    ):
-        return column.cast(pl.Int64, strict=False)  # whole numbers that met a gap on their way
-    if part in ("user", "item") and kind.is_integer():
-        return column.cast(pl.Int64, strict=False)
-    if part in ("user", "item") and kind in (pl.String, pl.Categorical, pl.Enum):
-        return column.cast(pl.String)
+    if part in ("user", "item"):
+        known = column.drop_nulls()  # whole numbers that met a gap on their way are floats
+        if kind.is_integer() or (kind.is_float() and (known.floor() == known).all()):
+            return column.cast(pl.Int64, strict=False)
+        if kind in (pl.String, pl.Categorical, pl.Enum):
+            return column.cast(pl.String)
     must = _MUST_BE["user" if part == "item" else part]
     raise DataError(f"{where}: the column of the {part} must hold {must}, but holds {kind}; convert it.")
 
