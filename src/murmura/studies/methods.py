@@ -29,7 +29,7 @@ from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, field_names, from_dict, meanings
 from murmura.engine.federation import Runtime
-from murmura.engine.protocol_text import SPLIT, taken_apart, with_order
+from murmura.engine.protocol_text import SPLIT, parse_protocol, with_order
 
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
 WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {
@@ -79,7 +79,7 @@ def defaults(protocol: str, data: str, model: str, pi: object = 1.0) -> dict[str
     none: they were chosen for the one it replaces. A twin takes those of its other.
     Where several are kept for a model, `fed-ease:pi=0.1` beside `fed-ease`, those of the nearest pi are meant.
     """
-    base, changes = taken_apart(protocol)
+    base, changes = parse_protocol(protocol)
     hidden = [with_order(base, "day")] if changes.get("order") == "day" else []
     for name in (*hidden, base) if SPLIT not in changes else ():
         by_data = _all_defaults().get(name) or {}
