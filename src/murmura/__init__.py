@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from murmura.cli.notebook import progress as progress
     from murmura.core.catalogue import Catalogue as Catalogue
     from murmura.core.catalogue import Dataset as Dataset
+    from murmura.core.catalogue import Split as Split
     from murmura.core.errors import MurmuraError as MurmuraError
     from murmura.core.interactions import Interactions as Interactions
     from murmura.core.interactions import Vocabulary as Vocabulary
     from murmura.core.model import Model as Model
     from murmura.core.model import RankedLists as RankedLists
-    from murmura.core.split import Split as Split
     from murmura.data.frames import from_frame as from_frame
     from murmura.data.frames import from_sparse as from_sparse
     from murmura.data.frames import to_frame as to_frame
@@ -69,7 +69,7 @@ _HOMES = {
     "Vocabulary": "murmura.core.interactions",
     "Model": "murmura.core.model",
     "RankedLists": "murmura.core.model",
-    "Split": "murmura.core.split",
+    "Split": "murmura.core.catalogue",
     "from_frame": "murmura.data.frames",
     "from_sparse": "murmura.data.frames",
     "to_frame": "murmura.data.frames",

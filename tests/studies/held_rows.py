@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from murmura.core.catalogue import Split
 from murmura.core.interactions import Interactions
-from murmura.core.split import Split
 from murmura.studies.compare.run import FittedFiles, TrainingPart, fit_held
 
 FILE = "held.json"

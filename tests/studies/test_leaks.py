@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from murmura.core.catalogue import TEST, TRAIN, Split
 from murmura.core.errors import LeakError
 from murmura.core.interactions import Interactions
-from murmura.core.split import TEST, TRAIN, Split
 from murmura.engine.run_folder import Run
 from murmura.engine.sealed import Sealed
 from murmura.evaluation.significance import chance_of

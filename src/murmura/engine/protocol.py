@@ -10,13 +10,11 @@ import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from murmura.core.arrays import Bools
-from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.catalogue import Catalogue, Dataset, Split
 from murmura.core.errors import DataError, RunError, SettingError
-from murmura.core.interactions import Interactions
+from murmura.core.interactions import TEST_FILE, TRAIN_FILE, Interactions
 from murmura.core.plugins import imported, unknown_name
-from murmura.core.samples import TEST_FILE, TRAIN_FILE
 from murmura.core.settings import Count, changed, field_names, settings, unknown
-from murmura.core.split import Split
 from murmura.data.filters import (
     Binarise,
     Filter,

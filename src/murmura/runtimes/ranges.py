@@ -17,6 +17,7 @@ import numpy as np
 from murmura.channel.chain import ChainOfSum
 from murmura.core.arrays import Ints, Longs
 from murmura.core.channel import ChannelSettings
+from murmura.core.codec import RowVersions
 from murmura.core.consent import Consent
 from murmura.core.contract import (
     Algorithm,
@@ -29,7 +30,6 @@ from murmura.core.contract import (
 )
 from murmura.core.errors import FederationError
 from murmura.core.population import Population
-from murmura.core.row_versions import RowVersions
 from murmura.core.schedule import Schedule
 from murmura.core.update import Arrays, RunningSum, Update
 from murmura.engine.federation import Federation, ModelDownloads, Runtime, server_step

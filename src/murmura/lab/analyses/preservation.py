@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murmura.algorithms.kgflex.paper import KGFlexPaper, known
+from murmura.algorithms.kgflex.kgflex import KGFlex, known
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, History
 from murmura.core.errors import DataError
@@ -71,7 +71,7 @@ def rankings(info: FederationInfo, items: Sequence[Ints], users: Ints, seed: int
     """
     far = bool((known(info).hops > 1).any())
     first = PEOPLE_FEATURES if far else 2 * PEOPLE_FEATURES
-    method = KGFlexPaper(first_limit=first, second_limit=PEOPLE_FEATURES)
+    method = KGFlex(first_limit=first, second_limit=PEOPLE_FEATURES)
     secrets = client_secrets(seed, int(users.max(initial=0)) + 1)
     made = []
     for user, own in zip(users.tolist(), items):

@@ -15,11 +15,11 @@ import numpy as np
 from pydantic import PlainSerializer, PlainValidator
 
 from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.catalogue import Split
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Rng, server_secret
-from murmura.core.split import Split
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan

@@ -9,8 +9,7 @@ from typing import Any
 
 from murmura.engine.part_files import ordered
 from murmura.engine.run_folder import Run
-from murmura.evaluation.pareto import pareto_front
-from murmura.evaluation.registry import badness, title
+from murmura.evaluation.registry import badness, pareto_front, title
 from murmura.report import drawing
 from murmura.report.drawing import note
 from murmura.report.page import Compared, Section
