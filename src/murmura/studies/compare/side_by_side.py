@@ -37,7 +37,7 @@ from murmura.studies.methods import method
 from murmura.studies.worker_pool import Workers, as_finished, held, processes
 
 if TYPE_CHECKING:
-    from murmura.studies.compare.run import Comparison, ComparisonEntry
+    from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry
 
 RunListener = Callable[[str, int, float, float], None]  # a finished run: its label, seed, wall and CPU seconds
 
