@@ -39,7 +39,7 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     keys = [key for key in (*results.metrics, *results.costs) if is_summary(key)]
     digits = {key: _decimals(plan, results, key) for key in keys}
     reads = {printable(e.label): method(e.model, e.settings).server_reads for e in plan.entries}
-    told = [READS] if any(what != EVERYTHING for what in reads.values()) else []
+    readers = [READS] if any(what != EVERYTHING for what in reads.values()) else []
     columns, rows = _columns(results, keys), []
     best = best_of_each_kind(results)
     for line in _sorted(results):
@@ -47,10 +47,10 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
         if INTERVAL in columns:
             cells[INTERVAL] = _interval(line, str(results.primary), digits[str(results.primary)])
         label = f"{line.label} {BEST}" if line in best else line.label
-        rows.append([label, *(cells[key] for key in columns), *(reads[line.label] for _ in told)])
+        rows.append([label, *(cells[key] for key in columns), *(reads[line.label] for _ in readers)])
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
     title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}\n{plan.prepared.values}"
-    heads = ["model", *(key.removeprefix(KILO) for key in columns), *told]
+    heads = ["model", *(key.removeprefix(KILO) for key in columns), *readers]
     table(title, heads, rows, [READS], "\n".join(_notes(results, bool(best))))
     if hidden:
         _show_orders(results, hidden, [key for key in keys if "@" in key], digits)
@@ -142,15 +142,15 @@ def _sentences(plan: Comparison, results: Results, both: bool) -> list[str]:
     """What a reader must know of the order of times, of settings, and of releases that leak."""
     from murmura.studies.compare.notes import (
         exposure_sentence,
-        kept_on_edges,
         order_sentence,
         order_users,
+        published_on_edges,
         rule_sentence,
     )
 
     used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
     costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
-    settings = (rule_sentence(plan.settings_source), kept_on_edges(plan))
+    settings = (rule_sentence(plan.settings_source), published_on_edges(plan))
     drawn = plan.prepared.protocol.sampled
     sampled = "" if drawn is None else drawn.sentence()
     found = (sampled, order_sentence(used, both=both), *settings, exposure_sentence(costs))

@@ -123,17 +123,17 @@ def flags_of(cls: type, nested: bool = False, path: tuple[str, ...] = ()) -> Ite
         if (flag := next((one for one in found if isinstance(one, Flag)), None)) is None:
             continue
         unsaid = nested or flag.read is not None or defaults[name] is MISSING
-        usual = flag.default or (None if unsaid else defaults[name])
+        shown = flag.default or (None if unsaid else defaults[name])
         words = flag.name or f"--{name.replace('_', '-')}"
         parameter = words.removeprefix("--").replace("-", "_")
-        if kind is bool and usual is None and type(None) in get_args(get_args(hints[name])[0]):
+        if kind is bool and shown is None and type(None) in get_args(get_args(hints[name])[0]):
             words = f"{words}/--no-{words.removeprefix('--')}"
         metavar = flag.metavar or ("FILE" if kind is Path else None)
         least = next((one.ge for one in found if hasattr(one, "ge")), None)
         option = typer.Option(words, metavar=metavar, help=help_of[name], min=least, envvar=flag.envvar)
         typed: Any = _typed(kind, flag.several, flag.read is not None)
-        annotated: Any = Annotated[typed if usual is not None else typed | None, option]
-        one = _parameter(parameter, annotated, usual)
+        annotated: Any = Annotated[typed if shown is not None else typed | None, option]
+        one = _parameter(parameter, annotated, shown)
         yield FieldFlag((*path, name), one, flag.read, flag.default is not None)
 
 

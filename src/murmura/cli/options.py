@@ -199,9 +199,9 @@ def tracker(target: str) -> MlflowTracker | None:
     return MlflowTracker.connect(uri)
 
 
-def tell_tracker(told: MlflowTracker | None, folder: Path) -> None:
+def tell_tracker(connected: MlflowTracker | None, folder: Path) -> None:
     """What --log asks for at the end: what the folder holds, and its report where that can be drawn."""
-    if told is None:
+    if connected is None:
         return
     from murmura.report import build
 
@@ -210,5 +210,5 @@ def tell_tracker(told: MlflowTracker | None, folder: Path) -> None:
         page = build(folder)
     except MissingExtraError as error:
         say(f"no report: {error}")
-    told.tell(folder, page)
-    say(f"told mlflow:{told.uri}")
+    connected.tell(folder, page)
+    say(f"told mlflow:{connected.uri}")

@@ -212,8 +212,8 @@ def as_finished(pool: WorkerPool, calls: Iterable[tuple[T, Callable[[], R]]]) ->
     """
     left, running, failed = iter(calls), dict[Future[R], T](), list[tuple[T, Future[R]]]()
     while True:
-        room = 0 if failed else max(0, pool.size() + 2 - len(running))  # workers may have been lost
-        running |= {pool.submit(call): key for key, call in islice(left, room)}
+        free = 0 if failed else max(0, pool.size() + 2 - len(running))  # workers may have been lost
+        running |= {pool.submit(call): key for key, call in islice(left, free)}
         if not running:
             break
         finished, _ = wait(running, return_when=FIRST_COMPLETED)

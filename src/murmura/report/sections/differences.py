@@ -96,7 +96,7 @@ def seed_table(results: Results) -> ReportTable | None:
 
 def order_section(compared: Compared) -> Section | None:
     """Where both orders were run."""
-    hidden = compared.folder.beside
+    hidden = compared.folder.by_days
     if hidden is None:
         return None
     return Section.of("order", "The order inside a day", order_table(compared.results, summarise(hidden)))

@@ -112,7 +112,7 @@ def _listed(config: dict[str, Any], key: str, flag: str) -> list[str]:
 
 def _orders(folder: ComparisonFolder) -> list[str]:
     """A protocol's text says which order was seen, unless both were."""
-    return ["--order real,day"] if folder.beside else []
+    return ["--order real,day"] if folder.by_days else []
 
 
 def inline(value: Any) -> str:

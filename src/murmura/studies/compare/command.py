@@ -52,16 +52,16 @@ def compare(
     by one of them, side by side. The test part and the files stay here.
     """
     from murmura.studies.compare.comparison_plan import plan as planned
-    from murmura.studies.compare.folder import BESIDE
+    from murmura.studies.compare.folder import BY_DAYS
     from murmura.studies.compare.notes import left_in_place, order_users, parse_orders
     from murmura.studies.compare.run import saved_models
 
-    orders, told, dataset = parse_orders(order), options.tracker(log), load_data(config.data)
+    orders, connected, dataset = parse_orders(order), options.tracker(log), load_data(config.data)
     seen = config.whole(orders[0] if orders else None)
     plan = planned(dataset, seen.protocol, config.models, **config.rest())
     users = order_users(plan.entries) if len(orders) > 1 else []
-    beside = config.only(users).whole("day") if users else None
-    days = beside and planned(dataset, beside.protocol, beside.models, **beside.rest())
+    by_days = config.only(users).whole("day") if users else None
+    days = by_days and planned(dataset, by_days.protocol, by_days.models, **by_days.rest())
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
     for line in left_in_place(plan):
@@ -70,10 +70,10 @@ def compare(
     options.refuse_classifiers(plan, cluster)
     where = (cluster, cluster_tls, config.workers, as_json)
     run_on_cluster(replace(plan, keep=keep), folder, *where)
-    hidden = run_on_cluster(days, folder / BESIDE, *where) if days else []
+    hidden = run_on_cluster(days, folder / BY_DAYS, *where) if days else []
     if not as_json:
         show(plan, folder, hidden)
-    options.tell_tracker(told, folder)
+    options.tell_tracker(connected, folder)
     count, length = saved_models(folder)
     if count:
         models = "1 fitted model" if count == 1 else f"{count} fitted models"

@@ -135,11 +135,13 @@ def plan(
     prepared = prepare(dataset, rules)
     entries = []
     for label, (name, own) in named.items():
-        usual, ruled = default_settings(name, prepared, own)
-        fewer = below_minimum_cohort(name, {**usual, **own}, prepared.split.train)
-        whole = resolved_settings(name, {**usual, **fewer, **own})
-        left = {key: value for key, value in usual.items() if key not in own}
-        entries.append(ComparisonEntry(label, name, whole, None, ruled and bool(left), bool(fewer), own, left))
+        default, from_rule = default_settings(name, prepared, own)
+        fewer = below_minimum_cohort(name, {**default, **own}, prepared.split.train)
+        whole = resolved_settings(name, {**default, **fewer, **own})
+        left = {key: value for key, value in default.items() if key not in own}
+        entries.append(
+            ComparisonEntry(label, name, whole, None, from_rule and bool(left), bool(fewer), own, left)
+        )
     return Comparison(
         prepared=prepared,
         entries=tuple(entries),

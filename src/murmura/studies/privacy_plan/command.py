@@ -97,4 +97,4 @@ def _show(figures: PublicFigures, planned: list[PlannedRelease]) -> None:
 
 
 def _cell(one: PlannedRelease) -> str:
-    return "hopeless" if one.outlook.hopeless else f"{one.gain:.0%}"
+    return "hopeless" if one.forecast.hopeless else f"{one.gain:.0%}"
