@@ -102,7 +102,8 @@ def published_on_edges(plan: Comparison) -> str:
             messages.append(f"{entry.label} ({', '.join(found.values())})")
     if not messages:
         return ""
-    return f"Kept settings on the edge of what was tried: {'; '.join(messages)}. murmura search may find better ones."
+    edge = "; ".join(messages)
+    return f"Published settings on the edge of what was tried: {edge}. murmura search may find better ones."
 
 
 @cache

@@ -10,14 +10,13 @@ from murmura.core.model import EVERYTHING
 from murmura.evaluation.registry import badness, better, is_cost, is_of_labels, title
 from murmura.evaluation.significance import ALPHA, PairedDifference
 from murmura.report.page import Compared, Section
-from murmura.report.summary import Results, marks
+from murmura.report.summary import Results, decimals_for, marks
 from murmura.report.table import (
     MISSING,
     NAME,
     Column,
     ReportTable,
     TableCell,
-    decimals_for,
     estimate_cell,
     number,
     number_cell,

@@ -17,7 +17,8 @@ from murmura.evaluation.registry import pareto_front, title
 from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
-from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, number, plain_table
+from murmura.report.summary import decimals_for
+from murmura.report.table import NAME, Column, ReportTable, estimate_cell, number, plain_table
 from murmura.studies.compare.folder import ComparisonFolder, Sweep
 from murmura.studies.sweep.folder import SweepPoint, value_text
 
