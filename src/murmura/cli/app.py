@@ -17,8 +17,8 @@ from murmura.core.plugins import Registry, imported
 
 INTERRUPTED = 130
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 failed, 2 wrong setting, 3 unusable data, 4 unusable folder or unreachable server, "
-    "5 optional part missing, 6 refused by the federation, 7 a leak, 130 interrupted."
+    "Exit codes: 0 done; 1 failed; 2 wrong setting; 3 unusable data; 4 unusable folder or unreachable server; "
+    "5 optional part missing; 6 refused by the federation; 7 a leak; 130 interrupted."
 )
 
 Command = Callable[..., object] | typer.Typer

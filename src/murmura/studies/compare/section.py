@@ -128,7 +128,7 @@ def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tup
     if any(test.metric in keys for test in results.against_best):
         apart = f" Without values per user, so not tested: {', '.join(untested)}." if untested else ""
         notes.append(
-            "Bold: the best value. † worse than the best model by more than chance: paired t-test on the "
+            "Bold: the best value. † worse than the best model by more than chance; paired t-test on the "
             f"users' values{' (means over seeds)' if several else ''}, two-sided, Holm-corrected over the "
             f"comparisons of a metric, p < {ALPHA:g}; a value without † cannot be told from the best.{apart}"
         )
