@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from murmura.studies.compare.comparison_plan import Comparison as Comparison
     from murmura.studies.compare.comparison_plan import EntryMeans as EntryMeans
     from murmura.studies.compare.comparison_plan import plan as plan
+    from murmura.studies.compare.comparison_plan import table as table
     from murmura.studies.compare.run import compare as compare
     from murmura.studies.evaluate.run import evaluate as evaluate
     from murmura.studies.methods import fit as fit
-    from murmura.studies.result_table import table as table
     from murmura.studies.search.folder import Trial as Trial
     from murmura.studies.search.folder import best as best
     from murmura.studies.search.grid import search as search
@@ -92,7 +92,7 @@ _HOMES = {
     "compare": "murmura.studies.compare.run",
     "plan": "murmura.studies.compare.comparison_plan",
     "fit": "murmura.studies.methods",
-    "table": "murmura.studies.result_table",
+    "table": "murmura.studies.compare.comparison_plan",
     "grid": "murmura.studies.search.space",
     "search": "murmura.studies.search.grid",
     "evaluate": "murmura.studies.evaluate.run",

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from murmura.cli.config_flags import flags_of
+from murmura.cli.options import flags_of
 from murmura.studies.blend.run import BlendConfig
 from murmura.studies.configuration import CompareConfig, FitConfig
 from murmura.studies.search.run import SearchConfig

@@ -55,7 +55,7 @@ def test_both_orders_side_by_side(place: Path) -> None:
     assert "--order real,day" in page
     table = json.loads((place / "c" / "report-tables" / "order.json").read_text())
     assert "P@10, day" in json.dumps(table)
-    assert read_runs(place / "c").beside
+    assert read_runs(place / "c").by_days
 
     again = murmura(*BOTH, "--order", "real,day", "--out", "c", "--json", cwd=place)
     lines = [json.loads(line) for line in again.stdout.splitlines()]

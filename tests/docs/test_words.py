@@ -63,6 +63,7 @@ PHRASES = {  # a private word in a sentence: the field's
 PUBLIC = {  # a name or a string that keeps its word: why
     "liars": "flag --liars and its key in audit.json",
     "repeats": "flag --repeats, key `repeats:` of a configuration",
+    "beside": "flag --beside and its key in sweep.json",
     "people": "field of a federation's description and of terms' catalogue",
     "letters": "address POST /letters of the wire",
     "letter": "magic and refusals of the wire's readable message",

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from murmura.lab.papers.latex import latex, to_latex
 from murmura.report.page import Section, document
+from murmura.report.summary import decimals_for
 from murmura.report.table import (
     Column,
     ReportTable,
     TableCell,
-    decimals_for,
     number,
     number_cell,
     text_cell,

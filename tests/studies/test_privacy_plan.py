@@ -50,8 +50,8 @@ def test_figures_of_data_give_the_outlook_of_a_training_on_it() -> None:
     true = plan.noise_outlook()
     (found,) = plan_releases(figures, [figures.people], [4.0])
     assert true is not None
-    assert found.outlook.noise == pytest.approx(true.noise, rel=0.02)  # someone has no rows
-    assert found.outlook.signal == pytest.approx(true.signal, rel=0.35)  # histories differ in length
+    assert found.forecast.noise == pytest.approx(true.noise, rel=0.02)  # someone has no rows
+    assert found.forecast.signal == pytest.approx(true.signal, rel=0.35)  # histories differ in length
 
 
 def test_more_people_and_a_larger_epsilon_leave_more() -> None:

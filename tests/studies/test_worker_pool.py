@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import FederationError
+from murmura.lab.papers.fit_steps import Steps, run_steps
 from murmura.studies.worker_pool import (
     REPETITIONS,
-    Steps,
     WorkerPool,
     Workers,
     as_finished,
     held,
     processes,
-    run_steps,
 )
 from tests.studies import lost_workers
 

@@ -17,8 +17,8 @@ from murmura.core.plugins import Registry, imported
 
 INTERRUPTED = 130
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 failed, 2 wrong setting, 3 unusable data, 4 unusable folder or unreachable server, "
-    "5 optional part missing, 6 refused by the federation, 7 a leak, 130 interrupted."
+    "Exit codes: 0 done; 1 failed; 2 wrong setting; 3 unusable data; 4 unusable folder or unreachable server; "
+    "5 optional part missing; 6 refused by the federation; 7 a leak; 130 interrupted."
 )
 
 Command = Callable[..., object] | typer.Typer
@@ -67,6 +67,7 @@ COMMANDS: Registry[Command] = Registry(
 # what commands of other rooms show of the papers' studies, and where it is
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
+    "privacy plan picture": "murmura.lab.papers.privacy_plan_picture:privacy_plan_picture",
     "rule check": "murmura.lab.papers.rule_check:check_rule",
 }
 

@@ -47,8 +47,8 @@ class NotebookBar(SilentProgress):
     def html(self, now: float) -> str:
         """The bar with what is done and the time left."""
         left = (now - self.begun) * (self.total - self.done) / self.done if self.done else 0.0
-        told = f"{self.done} of {self.total}" + (f", about {left:.0f} s left" if left >= 1 else "")
-        return f'{escape(self.task)} <progress value="{self.done}" max="{self.total}"></progress> {told}'
+        steps = f"{self.done} of {self.total}" + (f", about {left:.0f} s left" if left >= 1 else "")
+        return f'{escape(self.task)} <progress value="{self.done}" max="{self.total}"></progress> {steps}'
 
     def _draw(self) -> None:
         self.drawn = time.monotonic()

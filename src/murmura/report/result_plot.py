@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from murmura.core.errors import SettingError, did_you_mean
 from murmura.evaluation.registry import better
 from murmura.report.drawing import ROW, name_rows, page_style, require_report
-from murmura.studies.result_table import Results, result_values
+from murmura.studies.compare.comparison_plan import Results, result_values
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

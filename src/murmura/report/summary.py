@@ -172,3 +172,11 @@ def marks(results: Results, line: ModelSummary, key: str) -> str:
     if base is not None:
         mark += "↑" if (base.difference.mean > 0) == (better(key) == "higher") else "↓"
     return mark
+
+
+def decimals_for(values: Sequence[float | None], digits: int = 4, most: int = 6) -> int:
+    """How many decimals give the largest of the values `digits` digits; none from 100 on."""
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
+    if not sizes or max(sizes) >= 100:
+        return 0
+    return min(most, max(0, digits - 1 - math.floor(math.log10(max(sizes)))))

@@ -125,14 +125,6 @@ def number(value: float, decimals: int) -> str:
     return text.replace("-", "\N{MINUS SIGN}") if float(text.replace(",", "")) else text.removeprefix("-")
 
 
-def decimals_for(values: Sequence[float | None], digits: int = 4, most: int = 6) -> int:
-    """How many decimals give the largest of the values `digits` digits; none from 100 on."""
-    sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
-    if not sizes or max(sizes) >= 100:
-        return 0
-    return min(most, max(0, digits - 1 - math.floor(math.log10(max(sizes)))))
-
-
 def to_csv(table: ReportTable) -> str:
     """Every number in full; bounds and marks in columns of their own."""
     fields: list[tuple[str, int, str]] = []  # a heading, the column of its cells, and what of each

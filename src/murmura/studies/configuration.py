@@ -100,8 +100,8 @@ class ProtocolConfig:
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A run folder names a split, candidates and metrics only where they are not the protocol's."""
         written: dict[str, Any] = plain(self)
-        usual = {"split": None, "candidates": None, "metrics": list(DEFAULT_METRICS)}
-        return {key: value for key, value in written.items() if key not in usual or value != usual[key]}
+        default = {"split": None, "candidates": None, "metrics": list(DEFAULT_METRICS)}
+        return {key: value for key, value in written.items() if key not in default or value != default[key]}
 
     def whole(self, order: Order | None = None) -> Self:
         """With everything said in the protocol, as a run folder keeps it, the order of times too."""
@@ -238,8 +238,8 @@ def located(run: Run, data_dir: Path | None = None) -> DataConfig:
                 f"the data of {run.path} must be found again, but {value} is not in {begun.resolve()}; give "
                 "the folder that holds it with --data-dir."
             )
-    usual = None if "name" in found else data_folder(None) or places.get("data")
-    where = data_dir or (begun / data.dir if data.dir else usual)
+    default = None if "name" in found else data_folder(None) or places.get("data")
+    where = data_dir or (begun / data.dir if data.dir else default)
     return changed(data, **found, dir=None if where is None else str(where))
 
 

@@ -159,8 +159,8 @@ def rung(reg: float) -> float:
     return min(LADDER, key=lambda one: abs(math.log(one / max(reg, 1e-9))))
 
 
-_KEPT = resources.files("murmura.studies").joinpath("size_rules.yaml").read_text(encoding="utf-8")
-RULES = {model: SizeRule(**told) for model, told in yaml.safe_load(_KEPT).items()}
+_PUBLISHED = resources.files("murmura.studies").joinpath("size_rules.yaml").read_text(encoding="utf-8")
+RULES = {model: SizeRule(**stated) for model, stated in yaml.safe_load(_PUBLISHED).items()}
 
 
 def by_rule(model: str, sizes: Sizes) -> dict[str, Any]:
@@ -168,10 +168,10 @@ def by_rule(model: str, sizes: Sizes) -> dict[str, Any]:
     return RULES[model].settings(sizes) if model in RULES else {}
 
 
-def source_of_settings(ruled: Sequence[str], few: Sequence[str], sizes: Sizes) -> dict[str, Any]:
+def source_of_settings(from_rule: Sequence[str], few: Sequence[str], sizes: Sizes) -> dict[str, Any]:
     """Whose settings are the rule's, and whose sums are of few people; {} where nobody's are."""
-    told = {key: list(labels) for key, labels in (("by rule", ruled), ("few", few)) if labels}
-    return {**told, "sizes": asdict(sizes)} if told else {}
+    stated = {key: list(labels) for key, labels in (("by rule", from_rule), ("few", few)) if labels}
+    return {**stated, "sizes": asdict(sizes)} if stated else {}
 
 
 def below_minimum_cohort(name: str, settings: dict[str, Any], train: Interactions) -> dict[str, Any]:
@@ -228,8 +228,8 @@ def fit(
 def describe_settings(name: str) -> list[tuple[str, str, str]]:
     """The settings of a model: name, what it may be, default."""
     cls = method_class(name)
-    allowed, usual = TypeAdapter(cls).json_schema()["properties"], as_dict(cls())
-    return [(key, _allowed(allowed[key]), _plain(usual[key])) for key in field_names(cls)]
+    allowed, default = TypeAdapter(cls).json_schema()["properties"], as_dict(cls())
+    return [(key, _allowed(allowed[key]), _plain(default[key])) for key in field_names(cls)]
 
 
 def setting_groups(name: str) -> dict[str, dict[str, str]]:

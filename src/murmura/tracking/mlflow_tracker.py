@@ -28,14 +28,14 @@ from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.scorer import Folder, open_folder
 from murmura.studies.search.folder import SearchFolder, name_of
 
-TOLD = "mlflow.json"  # of a folder: what it is called there, by address
+TRACKED = "mlflow.json"  # of a folder: what it is called there, by address
 EXPERIMENT = "murmura"  # unless MLFLOW_EXPERIMENT_NAME says otherwise
 AT_ONCE = 100  # parameters in a request, and metrics
 Steps = Sequence[tuple[int, Mapping[str, float]]]  # after so many epochs or rounds, these numbers
 
 
 @dataclass(frozen=True, eq=False)
-class ToldRun:
+class TrackedRun:
     """What becomes one run there: its name, its settings, and where its numbers are."""
 
     name: str
@@ -82,10 +82,10 @@ class MlflowTracker:
                 "folder is complete: give the same command once more."
             ) from None
 
-    def _tell_once(self, folder: Run, one: ToldRun, parent: str) -> str:
+    def _tell_once(self, folder: Run, one: TrackedRun, parent: str) -> str:
         """Under which name it is known there; one that was told before is left as it is."""
-        told = folder.read(TOLD) if folder.has(TOLD) else {}
-        known, key = told.setdefault(self.uri, {}), one.name if parent else ""
+        tracked = folder.read(TRACKED) if folder.has(TRACKED) else {}
+        known, key = tracked.setdefault(self.uri, {}), one.name if parent else ""
         if key in known:
             return str(known[key])
         tags = {"murmura": __version__, **({"mlflow.parentRunId": parent} if parent else {})}
@@ -96,10 +96,10 @@ class MlflowTracker:
         if parent:
             self.client.set_terminated(identity)
         known[key] = identity
-        folder.write_json(TOLD, told)
+        folder.write_json(TRACKED, tracked)
         return identity
 
-    def _numbers(self, identity: str, one: ToldRun) -> None:
+    def _numbers(self, identity: str, one: TrackedRun) -> None:
         """The metrics of a run, and before them what was written down on the way."""
         now, part = int(time.time() * 1000), one.part
         lines = [*one.steps, *([] if part is None else [*_rounds(part), *_curve(part)])]
@@ -115,16 +115,16 @@ class MlflowTracker:
             self.client.log_batch(identity, metrics=some)
 
 
-def _whole(folder: Folder) -> ToldRun:
+def _whole(folder: Folder) -> TrackedRun:
     """A folder as a whole; that of one model is itself what has the numbers."""
     config = dict(folder.run.config)
     models = config.pop("models", {})
     alone = folder.models[0].parts[0] if _has_one_run(folder) else None
     settings = {**_plain(config), **({"models": ", ".join(models)} if models else {})}
-    return ToldRun(folder.run.path.resolve().name, settings, alone)
+    return TrackedRun(folder.run.path.resolve().name, settings, alone)
 
 
-def _inside(folder: Folder) -> Iterator[ToldRun]:
+def _inside(folder: Folder) -> Iterator[TrackedRun]:
     """What a folder has inside: the finished runs of a comparison, or the settings a search tried."""
     if isinstance(folder, SearchFolder):
         yield from _tried(folder)
@@ -132,14 +132,14 @@ def _inside(folder: Folder) -> Iterator[ToldRun]:
         for model in folder.models:
             settings = {"label": model.label, "name": model.name, **_plain(model.settings)}
             for part in model.done:
-                yield ToldRun(part.path.name, {**settings, "seed": part.seed}, part)
+                yield TrackedRun(part.path.name, {**settings, "seed": part.seed}, part)
 
 
 def _has_one_run(folder: Folder) -> TypeGuard[ComparisonFolder]:
     return isinstance(folder, ComparisonFolder) and folder.kind == "run"
 
 
-def _tried(folder: SearchFolder) -> Iterator[ToldRun]:
+def _tried(folder: SearchFolder) -> Iterator[TrackedRun]:
     """The settings a search tried, those that differ in their number of epochs as one."""
     families: dict[str, tuple[dict[str, Any], list[tuple[int, dict[str, float]]]]] = {}
     for trial in folder.trials:
@@ -148,7 +148,7 @@ def _tried(folder: SearchFolder) -> Iterator[ToldRun]:
         steps.append((int(trial.settings.get("epochs") or 0), {f"validation {folder.metric}": trial.value}))
     for own, steps in families.values():
         name = ", ".join(f"{key}={value}" for key, value in own.items()) or folder.model
-        yield ToldRun(name, {"model": folder.model, **_plain(own)}, None, sorted(steps, key=itemgetter(0)))
+        yield TrackedRun(name, {"model": folder.model, **_plain(own)}, None, sorted(steps, key=itemgetter(0)))
 
 
 def _rounds(part: Run) -> Steps:

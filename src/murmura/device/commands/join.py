@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
 
 from murmura.cli import federation_options, options
@@ -153,6 +152,8 @@ def _check_first_contact(invited: Invitation, allowed: bool) -> None:
 
 def _device_secret(simulate: tuple[int, int] | None) -> Words:
     """Fresh randomness; that of a simulation's client where (seed, client) says so."""
+    import numpy as np
+
     from murmura.core.rng import client_secrets
 
     if simulate is not None:

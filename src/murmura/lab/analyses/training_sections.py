@@ -11,7 +11,8 @@ from murmura.core.arrays import Floats, Longs
 from murmura.evaluation.registry import title
 from murmura.report.drawing import Picture, canvas, curve_height, curve_styles, logarithmic, note
 from murmura.report.page import Compared, Section
-from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, plain_table
+from murmura.report.summary import decimals_for
+from murmura.report.table import NAME, Column, ReportTable, TableCell, plain_table
 from murmura.studies.search.folder import Trial
 from murmura.studies.sweep.folder import FRESHNESS, NORMALISED, SweepPoint, freshness
 from murmura.studies.sweep.section import number_at, plot_points

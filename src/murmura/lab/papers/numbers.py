@@ -18,13 +18,12 @@ from murmura.lab.papers.data_facts import GROUPS, SIZES, TRAINING
 from murmura.lab.papers.experiments import AS_COMPARE, Experiment, Row
 from murmura.lab.papers.reproduce import ExperimentPlace
 from murmura.report.sections.differences import pair_table, paired_table
-from murmura.report.summary import ModelSummary, Results, named_tests, summarise, tests_against
+from murmura.report.summary import ModelSummary, Results, decimals_for, named_tests, summarise, tests_against
 from murmura.report.table import (
     MISSING,
     NONE,
     ReportTable,
     TableCell,
-    decimals_for,
     interval_cell,
     number,
     number_cell,

@@ -7,16 +7,8 @@ from collections.abc import Sequence
 from murmura.evaluation.registry import title
 from murmura.evaluation.significance import PairedDifference
 from murmura.report.page import Compared, Section
-from murmura.report.summary import Results, summarise
-from murmura.report.table import (
-    MISSING,
-    Column,
-    ReportTable,
-    TableCell,
-    decimals_for,
-    estimate_cell,
-    plain_table,
-)
+from murmura.report.summary import Results, decimals_for, summarise
+from murmura.report.table import MISSING, Column, ReportTable, TableCell, estimate_cell, plain_table
 from murmura.studies.compare.section import _metric_column, category_table
 
 
@@ -96,7 +88,7 @@ def seed_table(results: Results) -> ReportTable | None:
 
 def order_section(compared: Compared) -> Section | None:
     """Where both orders were run."""
-    hidden = compared.folder.beside
+    hidden = compared.folder.by_days
     if hidden is None:
         return None
     return Section.of("order", "The order inside a day", order_table(compared.results, summarise(hidden)))

@@ -10,15 +10,8 @@ import yaml
 
 from murmura.engine.part_files import ordered, printable
 from murmura.report.page import Compared, Section, as_yaml
-from murmura.report.table import (
-    Column,
-    ReportTable,
-    TableCell,
-    decimals_for,
-    number_cell,
-    plain_table,
-    text_cell,
-)
+from murmura.report.summary import decimals_for
+from murmura.report.table import Column, ReportTable, TableCell, number_cell, plain_table, text_cell
 from murmura.studies.compare.folder import ComparisonFolder
 
 AGAIN = "again"  # the folder the commands write
@@ -112,7 +105,7 @@ def _listed(config: dict[str, Any], key: str, flag: str) -> list[str]:
 
 def _orders(folder: ComparisonFolder) -> list[str]:
     """A protocol's text says which order was seen, unless both were."""
-    return ["--order real,day"] if folder.beside else []
+    return ["--order real,day"] if folder.by_days else []
 
 
 def inline(value: Any) -> str:

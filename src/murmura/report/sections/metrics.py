@@ -12,8 +12,8 @@ from murmura.core.arrays import Floats
 from murmura.evaluation.registry import badness, better, is_error, is_of_labels, pareto_front, title
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
-from murmura.report.summary import ModelSummary, Results, is_number
-from murmura.report.table import decimals_for, number
+from murmura.report.summary import ModelSummary, Results, decimals_for, is_number
+from murmura.report.table import number
 
 HEIGHT = 3.4
 LABEL = 48  # characters of an axis' label

@@ -18,8 +18,8 @@ from murmura.report.drawing import CENTRAL, FEDERATED, Axes, Picture, canvas, fe
 from murmura.report.page import Compared, Section
 from murmura.report.sections.facts import value_cell
 from murmura.report.sections.metrics import cost_plot, metric_caption, upwards
-from murmura.report.summary import ModelSummary, Results
-from murmura.report.table import Column, ReportTable, TableCell, decimals_for, number_cell, plain_table
+from murmura.report.summary import ModelSummary, Results, decimals_for
+from murmura.report.table import Column, ReportTable, TableCell, number_cell, plain_table
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
 
 MOST = 200  # points of a curve

@@ -1,15 +1,17 @@
-"""What is compared: data made ready, every model with its whole settings, and how often each is run."""
+"""What is compared: data made ready, every model with its settings, how often; and results as one table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from murmura.core.catalogue import Dataset
-from murmura.core.errors import said_of
+from murmura.core.errors import SettingError, said_of
 from murmura.core.settings import as_dict
 from murmura.engine.protocol import PreparedData, prepare, protocol
+from murmura.evaluation.measure import Evaluation, PlainTable, number
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
 from murmura.studies.methods import (
     EQUIVALENTS,
@@ -22,6 +24,7 @@ from murmura.studies.methods import (
     resolved_settings,
     source_of_settings,
 )
+from murmura.studies.search.folder import Trial
 
 Keep = Literal["all", "best", "none"]
 
@@ -132,11 +135,13 @@ def plan(
     prepared = prepare(dataset, rules)
     entries = []
     for label, (name, own) in named.items():
-        usual, ruled = default_settings(name, prepared, own)
-        fewer = below_minimum_cohort(name, {**usual, **own}, prepared.split.train)
-        whole = resolved_settings(name, {**usual, **fewer, **own})
-        left = {key: value for key, value in usual.items() if key not in own}
-        entries.append(ComparisonEntry(label, name, whole, None, ruled and bool(left), bool(fewer), own, left))
+        default, from_rule = default_settings(name, prepared, own)
+        fewer = below_minimum_cohort(name, {**default, **own}, prepared.split.train)
+        whole = resolved_settings(name, {**default, **fewer, **own})
+        left = {key: value for key, value in default.items() if key not in own}
+        entries.append(
+            ComparisonEntry(label, name, whole, None, from_rule and bool(left), bool(fewer), own, left)
+        )
     return Comparison(
         prepared=prepared,
         entries=tuple(entries),
@@ -158,3 +163,31 @@ def default_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> 
     if own.get("rounds") is not None:  # which come before epochs
         found.pop("epochs", None)
     return found, bool(found)
+
+
+Results = Iterable[EntryMeans] | Iterable[Trial] | Mapping[str, Evaluation]
+
+
+def result_values(results: Results) -> dict[str, dict[str, float | None]]:
+    """Label -> metric -> value, of what `compare`, `search` or `evaluate` gave."""
+    if isinstance(results, Mapping):
+        return {label: dict(found.values) for label, found in results.items()}
+    found: dict[str, dict[str, float | None]] = {}
+    for one in results:
+        if isinstance(one, EntryMeans):
+            found[one.label] = dict(one.values)
+        elif isinstance(one, Trial):
+            found[json.dumps(one.settings)] = {"value": one.value, "seconds": one.seconds}
+        else:
+            raise SettingError(
+                f"a table must be of what compare, search or evaluate gave, but holds a {type(one).__name__}."
+            )
+    return found
+
+
+def table(results: Results, caption: str = "") -> PlainTable:
+    """One line per result, one column per metric; a notebook shows it as HTML, `print` as text."""
+    found = result_values(results)
+    keys = tuple(dict.fromkeys(key for values in found.values() for key in values))
+    rows = tuple((label, *(number(values.get(key)) for key in keys)) for label, values in found.items())
+    return PlainTable(("", *keys), rows, caption)

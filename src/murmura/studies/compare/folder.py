@@ -17,7 +17,7 @@ from murmura.engine.run_folder import Run
 from murmura.evaluation.sampled import CandidateDraws
 
 ORDER = "order.json"  # which order was seen, and by whom that is used
-BESIDE = "order-day"  # the folder, in that of a comparison, of the same with the order inside days hidden
+BY_DAYS = "order-day"  # the folder, in that of a comparison, of the same with the order inside days hidden
 SWEEP = "sweep.json"  # what is swept, and which entries make a curve
 BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
 RULE = "rule.json"  # whose settings the rule from sizes gave, and for which sizes
@@ -107,7 +107,7 @@ class ComparisonFolder:
     environment = object_part("environment.json")  # what it ran on
     order = object_part(ORDER)
     rule = object_part(RULE)
-    _told = object_part("status.json")
+    _status = object_part("status.json")
 
     @staticmethod
     def open(folder: Path, rows: Sequence[str] = ()) -> ComparisonFolder:
@@ -201,17 +201,17 @@ class ComparisonFolder:
     @property
     def status(self) -> str:
         """As it was marked, and `at` when; both as far as the folder says so."""
-        return printable(self._told.get("status", "new"))
+        return printable(self._status.get("status", "new"))
 
     @property
     def at(self) -> str:
         """When the status was set."""
-        return printable(self._told.get("at", ""))
+        return printable(self._status.get("at", ""))
 
     @property
-    def beside(self) -> ComparisonFolder | None:
+    def by_days(self) -> ComparisonFolder | None:
         """The same with the order inside days hidden, where that was run too."""
-        hidden = self.run.path / BESIDE
+        hidden = self.run.path / BY_DAYS
         return read_runs(hidden) if Run(hidden).has("config.yaml") else None
 
     @cached_property

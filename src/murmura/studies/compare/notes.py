@@ -60,55 +60,54 @@ def order_sentence(found: dict[str, Any], both: bool = False) -> str:
 def rule_sentence(found: dict[str, Any]) -> str:
     """What a reader must know of such settings, from what a folder keeps; "" of nothing."""
     sizes = found.get("sizes") or {}
-    ruled, few = (", ".join(map(str, found.get(key) or ())) for key in ("by rule", "few"))
-    told = []
-    if ruled:
+    from_rule, few = (", ".join(map(str, found.get(key) or ())) for key in ("by rule", "few"))
+    messages = []
+    if from_rule:
         known = {key: sizes.get(key) for key in ("users", "items", "rows")}
         counts = ", ".join(f"{count:,} {key}" for key, count in known.items() if isinstance(count, int))
-        told.append(
-            f"Settings by rule from sizes ({counts}): {ruled}. None are kept for this data; "
+        messages.append(
+            f"Settings by rule from sizes ({counts}): {from_rule}. None are kept for this data; "
             "they were not chosen on it, and murmura search may find better ones."
         )
     if few:
-        told.append(
+        messages.append(
             f"Simulated among {sizes.get('users')} people: {few}. A federation of devices releases no sum of "
             f"fewer than {ChannelSettings().minimum_cohort} by default (minimum_cohort)."
         )
-    return " ".join(told)
+    return " ".join(messages)
 
 
 def left_in_place(plan: Comparison) -> list[str]:
     """A line for each model of which some settings were given: which tuned ones stay beside them."""
-    told = []
+    messages = []
     for entry in plan.entries:
         if entry.given and entry.default:
             given, stay = (
                 ", ".join(f"{key}={some[key]}" for key in some) for some in (entry.given, entry.default)
             )
             source = "given by the rule from sizes" if entry.from_size_rule else "tuned for this data"
-            told.append(f"{entry.label}: {given} is yours; {stay} stay as {source}. -S changes them too.")
-    return told
+            messages.append(f"{entry.label}: {given} is yours; {stay} stay as {source}. -S changes them too.")
+    return messages
 
 
-def kept_on_edges(plan: Comparison) -> str:
+def published_on_edges(plan: Comparison) -> str:
     """One line about kept settings of a comparison that won on the edge of their grid; "" where none did."""
     from murmura.studies.search.space import edges
 
-    told = []
-    grids = _kept_grids().get(plan.prepared.protocol.name) or {}
+    messages = []
+    grids = _published_grids().get(plan.prepared.protocol.name) or {}
     for entry in plan.entries:
         axes = (grids.get(plan.prepared.data) or {}).get(entry.model) or {}
         if axes and not entry.from_size_rule and (found := edges(entry.model, entry.default, axes)):
-            told.append(f"{entry.label} ({', '.join(found.values())})")
-    if not told:
+            messages.append(f"{entry.label} ({', '.join(found.values())})")
+    if not messages:
         return ""
-    return (
-        f"Kept settings on the edge of what was tried: {'; '.join(told)}. murmura search may find better ones."
-    )
+    edge = "; ".join(messages)
+    return f"Published settings on the edge of what was tried: {edge}. murmura search may find better ones."
 
 
 @cache
-def _kept_grids() -> dict[str, Any]:
+def _published_grids() -> dict[str, Any]:
     """The grids behind the settings the package keeps: protocol -> data -> model -> axes."""
     from murmura.studies.configuration import experiment_folder
 
@@ -121,18 +120,18 @@ def exposure_sentence(costs: Mapping[str, Mapping[str, float | None]]) -> str:
 
     `costs` has the values beside accuracy by the model's label, means over seeds.
     """
-    told = []
+    messages = []
     for label, values in costs.items():
         rare, exposed = values.get(RARE), values.get(EXPOSED)
         if not exposed:
             continue
         whose = "1 person" if exposed == 1 else f"any of {_plain(exposed)} people"
         few = f" (items with fewer than {SAFE} owners take part: {_plain(rare)})" if rare else ""
-        told.append(
+        messages.append(
             f"The release of {label} has no noise: who knows the rarest item in it of {whose} learns "
             f"another one for certain{few}."
         )
-    return " ".join(told)
+    return " ".join(messages)
 
 
 def _plain(mean: float) -> str:

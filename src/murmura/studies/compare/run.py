@@ -189,9 +189,9 @@ class Runner:
         return run
 
     def _fit(self, job: Scorer, progress: Progress) -> ExperimentResult:
-        plan, rules, told = self.plan, self.plan.prepared.protocol, NamedProgress(progress, job.label)
+        plan, rules, named = self.plan, self.plan.prepared.protocol, NamedProgress(progress, job.label)
         outcome = experiment(
-            job.ready, self.split, rules, job.run.seed, self.threads, told, plan.cutoffs, plan.metrics, job.run
+            job.ready, self.split, rules, job.run.seed, self.threads, named, plan.cutoffs, plan.metrics, job.run
         )
         record_training(job.run, outcome.model)
         return outcome

@@ -10,14 +10,13 @@ from murmura.core.model import EVERYTHING
 from murmura.evaluation.registry import badness, better, is_cost, is_of_labels, title
 from murmura.evaluation.significance import ALPHA, PairedDifference
 from murmura.report.page import Compared, Section
-from murmura.report.summary import Results, marks
+from murmura.report.summary import Results, decimals_for, marks
 from murmura.report.table import (
     MISSING,
     NAME,
     Column,
     ReportTable,
     TableCell,
-    decimals_for,
     estimate_cell,
     number,
     number_cell,
@@ -38,7 +37,7 @@ def section(compared: Compared) -> Section | None:
     also = (
         made and f"{made[:1].upper()}{made[1:]}.",
         "" if folder.sampled is None else folder.sampled.sentence(),
-        order_sentence(folder.order, folder.beside is not None),
+        order_sentence(folder.order, folder.by_days is not None),
         rule_sentence(folder.rule),
         exposure_sentence(values),
     )
@@ -56,10 +55,10 @@ def result_tables(folder: ComparisonFolder, results: Results) -> list[ReportTabl
     tables = []
     for k in results.cutoffs:
         main = k == results.cutoffs[0]
-        keys, told = (*results.at(k), *(results.costs if main else ())), main and federated
-        heads = [NAME, *[SEEDS] * several, *map(_metric_column, keys), *[SERVER_READS] * told]
+        keys, stated = (*results.at(k), *(results.costs if main else ())), main and federated
+        heads = [NAME, *[SEEDS] * several, *map(_metric_column, keys), *[SERVER_READS] * stated]
         rows = [
-            (m.label, *[len(m.done)] * several, *_results(results, m, keys), *[server_reads(m)] * told)
+            (m.label, *[len(m.done)] * several, *_results(results, m, keys), *[server_reads(m)] * stated)
             for m in folder.models
         ]
         heading = f"Results at {k}: means over users" if k else f"Results: {without_lists}"
@@ -71,12 +70,12 @@ def result_tables(folder: ComparisonFolder, results: Results) -> list[ReportTabl
 
 def server_reads(model: ModelRuns) -> str:
     """What the server gets to read, by the ledgers of a model's runs; nothing is said of one without."""
-    told = [str(part.ledger["channel"]) for part in model.done if part.ledger and "channel" in part.ledger]
+    stated = [str(part.ledger["channel"]) for part in model.done if part.ledger and "channel" in part.ledger]
     if not model.federated:
         return EVERYTHING if model.done else ""
-    if not told:
+    if not stated:
         return ""
-    return "each update" if READABLE in told[0] else "noisy sums" if _privacy(model) else "sums without noise"
+    return "each update" if READABLE in stated[0] else "noisy sums" if _privacy(model) else "sums without noise"
 
 
 def _privacy(model: ModelRuns) -> dict[str, Any]:
@@ -88,11 +87,11 @@ def _privacy(model: ModelRuns) -> dict[str, Any]:
 def _privacy_notes(results: Results) -> list[str]:
     notes = []
     for line in results.lines:
-        if told := _privacy(line.model):
-            people = f", as if among {told['as if people']:,} people" if "as if people" in told else ""
+        if stated := _privacy(line.model):
+            people = f", as if among {stated['as if people']:,} people" if "as if people" in stated else ""
             notes.append(
-                f"{line.label}: epsilon {told['epsilon']:.3g} at delta {told['delta']:.2g}{people}, for "
-                f"{told['unit']}; against {told['against']}."
+                f"{line.label}: epsilon {stated['epsilon']:.3g} at delta {stated['delta']:.2g}{people}, for "
+                f"{stated['unit']}; against {stated['against']}."
             )
     return notes
 
@@ -129,7 +128,7 @@ def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tup
     if any(test.metric in keys for test in results.against_best):
         apart = f" Without values per user, so not tested: {', '.join(untested)}." if untested else ""
         notes.append(
-            "Bold: the best value. † worse than the best model by more than chance: paired t-test on the "
+            "Bold: the best value. † worse than the best model by more than chance; paired t-test on the "
             f"users' values{' (means over seeds)' if several else ''}, two-sided, Holm-corrected over the "
             f"comparisons of a metric, p < {ALPHA:g}; a value without † cannot be told from the best.{apart}"
         )

@@ -192,7 +192,7 @@ def export_run(
 def _recbole_settings(place: Path, name: str, written: list[Path]) -> Path:
     """What RecBole must be told to take the split as it is."""
     parts = [part for part in ("train", "valid", "test") if place / f"{name}.{part}.inter" in written]
-    told = {"dataset": name, "benchmark_filename": parts, "field_separator": "\t"}
+    wanted_by_recbole = {"dataset": name, "benchmark_filename": parts, "field_separator": "\t"}
     path = place / "recbole.yaml"
-    path.write_text(yaml.safe_dump(told, sort_keys=False), encoding="utf-8")
+    path.write_text(yaml.safe_dump(wanted_by_recbole, sort_keys=False), encoding="utf-8")
     return path

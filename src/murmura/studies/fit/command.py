@@ -32,9 +32,9 @@ def fit(
     """
     from murmura.studies.fit.run import fit_run
 
-    told, config = options.tracker(log), config.whole(options.one_order(order))
+    connected, config = options.tracker(log), config.whole(options.one_order(order))
     folder = options.new_folder(out, config.data.name, str(config.model["name"]))
     with options.cluster_at(cluster, cluster_tls, folder) as carried, progress() as listener:
         fit_run(config, folder, listener, checkpoint_every, carried, say)
-    options.tell_tracker(told, folder)
+    options.tell_tracker(connected, folder)
     say(f"run folder: {folder}   (murmura evaluate {folder})")

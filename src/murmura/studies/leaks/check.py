@@ -48,9 +48,9 @@ MOST_DRAWS = 2_000_000
 
 def same_versions(run: Run) -> bool:
     """Whether a run was made by what runs here."""
-    told = run.read("environment.json") if run.has("environment.json") else {}
+    stated = run.read("environment.json") if run.has("environment.json") else {}
     now = environment()
-    return all(told.get(key) == now[key] for key in VERSIONS)
+    return all(stated.get(key) == now[key] for key in VERSIONS)
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ def check_leaks(folder: Path, data_dir: Path | None = None, trials: int = 3) -> 
 
 def _data(evidence: Evidence) -> Found:
     run, now = evidence.run, evidence.prepared.describe()
-    told = run.read("data.json") if run.has("data.json") else {}
-    if told and all(told.get(key, now[key]) == now[key] for key in ("fingerprint", "parts")):
+    stated = run.read("data.json") if run.has("data.json") else {}
+    if stated and all(stated.get(key, now[key]) == now[key] for key in ("fingerprint", "parts")):
         return "clean", f"the data and its cut are those of the run ({now['split']})"
     return "unproven", "the data or its cut is not that of the run; fix --data-dir"
 

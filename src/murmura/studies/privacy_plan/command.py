@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.commands import of_the_lab
+from murmura.cli.app import of_the_lab
 from murmura.cli.console import say, table
 from murmura.core.errors import SettingError
 
@@ -97,4 +97,4 @@ def _show(figures: PublicFigures, planned: list[PlannedRelease]) -> None:
 
 
 def _cell(one: PlannedRelease) -> str:
-    return "hopeless" if one.outlook.hopeless else f"{one.gain:.0%}"
+    return "hopeless" if one.forecast.hopeless else f"{one.gain:.0%}"

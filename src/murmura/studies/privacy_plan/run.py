@@ -69,18 +69,18 @@ class PlannedRelease:
     people: int
     epsilon: float
     delta: float
-    outlook: NoiseOutlook
+    forecast: NoiseOutlook
 
     @property
     def gain(self) -> float:
         """The share of what the release would gain over popularity without noise; below 0: a loss."""
-        return expected_gain(self.outlook.ratio)
+        return expected_gain(self.forecast.ratio)
 
     def flat(self) -> dict[str, object]:
         """One flat object, as --json prints it."""
         about = {"people": self.people, "epsilon": self.epsilon, "delta": self.delta}
-        found = {"ratio": round(self.outlook.ratio, 3), "gain": round(self.gain, 3)}
-        return {**about, **found, "hopeless": self.outlook.hopeless}
+        found = {"ratio": round(self.forecast.ratio, 3), "gain": round(self.gain, 3)}
+        return {**about, **found, "hopeless": self.forecast.hopeless}
 
 
 def expected_gain(ratio: float) -> float:
@@ -98,6 +98,6 @@ def plan_releases(
         for epsilon in epsilons:
             channel = ChannelSettings(channel="secure-sum", epsilon=epsilon)
             noise = itinerary.noise(channel, server_secret(0))
-            outlook = outlook_of(itinerary, noise, noisy=False)
-            assert outlook is not None
-            yield PlannedRelease(crowd, float(epsilon), float(noise.delta), outlook)
+            forecast = outlook_of(itinerary, noise, noisy=False)
+            assert forecast is not None
+            yield PlannedRelease(crowd, float(epsilon), float(noise.delta), forecast)

@@ -62,7 +62,7 @@ class Person:
         return Person(train.by_user.of(code), code=code)
 
     @staticmethod
-    def who_likes(train: Interactions, likes: list[str]) -> Person:
+    def of_items(train: Interactions, likes: list[str]) -> Person:
         """Someone unknown, by the ids of the items she likes."""
         return Person(np.unique(train.items.index(likes, "item")))
 
@@ -118,7 +118,7 @@ def recommend_one(
     if history:
         person = Person.of_file(prepared, history, user, data_dir)
     else:
-        person = Person.known(train, user) if user else Person.who_likes(train, likes)
+        person = Person.known(train, user) if user else Person.of_items(train, likes)
     return _lines(prepared, model, person, k, why), person
 
 
@@ -138,6 +138,6 @@ def _lines(prepared: PreparedData, model: Model, person: Person, k: int, why: bo
         near = [(name(one.nearest) if one.nearest >= 0 else "", one.cosine) for one in found]
         return [replace(line, similar=item, cosine=cosine) for line, (item, cosine) in zip(lines, near)]
     offered = np.setdiff1d(np.flatnonzero(model.candidates), own).astype(np.int32)
-    told = term_reasons(terms.named(name), offered, shown, k)
+    stated = term_reasons(terms.named(name), offered, shown, k)
     sums = terms.scores[shown].tolist()  # a score is told as the sum of its terms
-    return [replace(line, score=score, terms=tuple(parts)) for line, score, parts in zip(lines, sums, told)]
+    return [replace(line, score=score, terms=tuple(parts)) for line, score, parts in zip(lines, sums, stated)]

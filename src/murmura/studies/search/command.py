@@ -65,7 +65,7 @@ def search(
         )
     from murmura.studies.search.run import search_run
 
-    told, config = options.tracker(log), config.with_grid(grid).whole(options.one_order(order))
+    connected, config = options.tracker(log), config.with_grid(grid).whole(options.one_order(order))
     folder, found = options.new_folder(out, config.data.name, "search", config.search), []
     with progress() as listener:
         listener.begin("trials", len(config.tried(trials)))
@@ -76,7 +76,7 @@ def search(
             listener.advance()
             say(f"{config.metric} {trial.value:.5f} in {trial.seconds:.1f} s with {json.dumps(trial.settings)}")
     _show(config, found, as_json)
-    options.tell_tracker(told, folder)
+    options.tell_tracker(connected, folder)
     say(f"run folder: {folder}   (murmura evaluate {folder} opens the test part; murmura report {folder})")
 
 

@@ -161,8 +161,8 @@ def search(
         groups = candidates.groups(better, seed)
     else:
         groups = iter([(list(itertools.chain(*_families(log, candidates, patience))), [])])
-    told = progress if Workers.of(workers).alone else SILENT  # a listener stays in its process
-    with processes(workers, (selection, told)) as pool:
+    listener = progress if Workers.of(workers).alone else SILENT  # a listener stays in its process
+    with processes(workers, (selection, listener)) as pool:
         for group, values in groups:
             for trial in _run_trials(pool, log, group, seed, patience):
                 values.append(trial.value)

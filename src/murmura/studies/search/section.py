@@ -10,7 +10,8 @@ from typing import Any
 
 from murmura.report import drawing
 from murmura.report.page import Section, as_yaml
-from murmura.report.table import Column, ReportTable, decimals_for, plain_table
+from murmura.report.summary import decimals_for
+from murmura.report.table import Column, ReportTable, plain_table
 from murmura.studies.search.folder import SearchFolder, Side, Trial, best, best_place, ranked, side
 
 ACROSS, ROWS_ACROSS = 4, 3  # panels side by side: of models and settings, of the rows of an experiment

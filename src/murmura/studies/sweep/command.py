@@ -32,7 +32,7 @@ def sweep(
     from murmura.studies.sweep.run import sweep as run
     from murmura.studies.sweep.section import swept
 
-    told, team = options.tracker(log), options.team(config.workers, cluster, cluster_tls)
+    connected, team = options.tracker(log), options.team(config.workers, cluster, cluster_tls)
     plan, what = plan_config(config, load_data(config.data))
     options.refuse_classifiers(plan, cluster)
     folder = options.new_folder(out, plan.prepared.data, "sweep", config.key)
@@ -41,4 +41,4 @@ def sweep(
         show_table(table)
     say(f"run folder: {folder}")
     write_report(folder)
-    options.tell_tracker(told, folder)
+    options.tell_tracker(connected, folder)

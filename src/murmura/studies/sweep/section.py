@@ -17,7 +17,8 @@ from murmura.evaluation.registry import pareto_front, title
 from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
-from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, number, plain_table
+from murmura.report.summary import decimals_for
+from murmura.report.table import NAME, Column, ReportTable, estimate_cell, number, plain_table
 from murmura.studies.compare.folder import ComparisonFolder, Sweep
 from murmura.studies.sweep.folder import SweepPoint, value_text
 
@@ -115,7 +116,7 @@ class SweepCurves:
         drawn = {name: [point for point in having if point.curve == name] for name in self.what.curves}
         return drawn if any(drawn.values()) else {}
 
-    def beside(self, *keys: str) -> list[SweepPoint]:
+    def unswept(self, *keys: str) -> list[SweepPoint]:
         """The models that stand beside the sweep and have all the keys."""
         return [p for p in self.points if p.label in self.what.beside and p.found.keys() >= {*keys}]
 
@@ -141,7 +142,7 @@ class SweepCurves:
             " Dashed, on the right axis: the fraction of a user's positives that left her device at least "
             "once, as measured, mean over users."
         )
-        dotted = " Dotted: models that do not have the setting." if self.beside(key) else ""
+        dotted = " Dotted: models that do not have the setting." if self.unswept(key) else ""
         return made.picture(
             f"{key} over {setting}",
             f"{title(key)}: means over users{f' and {seeds} seeds' if seeds > 1 else ''}."
@@ -152,7 +153,7 @@ class SweepCurves:
     def _over_values(self, axes: drawing.Axes, key: str) -> None:
         """The curves of a value, and a dotted line for each model beside them."""
         places = value_places(self.what)
-        for point in self.beside(key):
+        for point in self.unswept(key):
             axes.axhline(point.found[key], **drawing.DOTTED)
             drawing.note(axes, max(places.values()), point.found[key], point.label)
         for name, points in self.curves(key).items():
@@ -198,7 +199,7 @@ class SweepCurves:
             return None
         with canvas("sweep-coverage", 3.6, self.styles) as made:
             self._paths(made.axes, x, y, f"{x}: {title(x)}")
-            for point in self.beside(x, y):
+            for point in self.unswept(x, y):
                 plot_points(made.axes, [point], x, y, marker="x", linestyle="None", color=drawing.MUTED)
                 drawing.note(made.axes, point.found[x], point.found[y], point.label)
             made.axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -290,15 +291,15 @@ class SweepCurves:
     def table(self) -> ReportTable | None:
         """Every value of every model: accuracy, coverage, evenness, the papers' costs and the measured ones."""
         gain = f"P@{self.k}"
-        ordered = [*(point for points in self.curves().values() for point in points), *self.beside()]
+        ordered = [*(point for points in self.curves().values() for point in points), *self.unswept()]
         if not ordered:
             return None
         keys = (f"F1@{self.k}", gain, f"IC@{self.k}", f"G@{self.k}", MEAN_DISPARITY)
         metrics = {key: title(key) for key in keys if any(key in point.found for point in ordered)}
-        costs = {key: told for key, told in COSTS.items() if any(key in point.found for point in ordered)}
+        costs = {key: meaning for key, meaning in COSTS.items() if any(key in point.found for point in ordered)}
         marked = [key for key in costs if key in (next(iter(costs)), "CCE")] if gain in metrics else []
         fronts = {  # of the first cost, and of an epoch's
-            f"front, {key}" if place else "front": (key, self.front(key, gain, *self.beside()))
+            f"front, {key}" if place else "front": (key, self.front(key, gain, *self.unswept()))
             for place, key in enumerate(marked)
         }
         digits = {key: decimals_for([point.found.get(key) for point in ordered]) for key in (*metrics, *costs)}
@@ -320,8 +321,8 @@ class SweepCurves:
             notes.append("mean |BD|: bias disparity towards categories without its sign, mean over categories.")
         heads = [
             *(NAME, Column(self.what.key)),
-            *(Column(key, told) for key, told in (metrics | costs).items()),
-            *(Column(head, told, numeric=False) for head, told in on_front.items()),
+            *(Column(key, meaning) for key, meaning in (metrics | costs).items()),
+            *(Column(head, meaning, numeric=False) for head, meaning in on_front.items()),
         ]
         about = f"The sweep over {self.what.key}, value by value"
         return plain_table("sweep", about, heads, rows, *notes)
