@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     from murmura.kernels.client_blocks import shared_items as shared_items
     from murmura.kernels.cohort_kernel import CohortKernel as CohortKernel
     from murmura.kernels.compiled import compiled as compiled
-    from murmura.kernels.random.draws import coin_at as coin_at
-    from murmura.kernels.random.philox import draw_below as draw_below
+    from murmura.kernels.philox import coin_at as coin_at
+    from murmura.kernels.philox import draw_below as draw_below
 
 # the module of each name above; imported on first use
 _HOMES = {
@@ -71,8 +71,8 @@ _HOMES = {
     "shared_items": "murmura.kernels.client_blocks",
     "CohortKernel": "murmura.kernels.cohort_kernel",
     "compiled": "murmura.kernels.compiled",
-    "coin_at": "murmura.kernels.random.draws",
-    "draw_below": "murmura.kernels.random.philox",
+    "coin_at": "murmura.kernels.philox",
+    "draw_below": "murmura.kernels.philox",
 }
 
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name through

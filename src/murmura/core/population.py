@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
-from murmura.core.contract import ClientState, FederationInfo, History, Phase, RoundContext, Samples, Total
+from murmura.core.contract import ClientState, FederationInfo, History, Phase, Samples, Total
 from murmura.core.errors import FederationError
 from murmura.core.interactions import Attributes, SampleTable
 from murmura.core.message import MessageSpec

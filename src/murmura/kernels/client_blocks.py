@@ -16,8 +16,7 @@ from murmura.core.kernel import VectorSlice
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fixed_point import add_fixed_point_rows
-from murmura.kernels.random.draws import coin_at
-from murmura.kernels.random.philox import Word, Words
+from murmura.kernels.philox import Word, Words, coin_at
 
 Bits = NDArray[np.uint64]
 Index = Any  # a whole number: a client, an item, a row

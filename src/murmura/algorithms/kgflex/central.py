@@ -34,8 +34,7 @@ from murmura.kernels.client_blocks import FlatPopulation
 from murmura.kernels.factorisation.triple_sampling import UserItems
 from murmura.kernels.fpl.triples import can_compare, draw_triples
 from murmura.kernels.item_weights import require_features
-from murmura.kernels.philox import permute
-from murmura.kernels.random.draws import initial_rows
+from murmura.kernels.philox import initial_rows, permute
 
 Times = Annotated[int, Field(ge=0)]
 FOLD_IN_VISITS = 10

@@ -29,7 +29,7 @@ from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.client_blocks import ClientBlock, FlatPopulation
 from murmura.kernels.cohort_kernel import CohortKernel, flat_population
-from murmura.kernels.random.draws import initial_rows
+from murmura.kernels.philox import initial_rows
 
 
 class KGFlexKernel(CohortKernel[KGFlex]):

@@ -33,8 +33,7 @@ from murmura.kernels.client_blocks import (
 )
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fpl.triples import can_compare, draw_triples, holds
-from murmura.kernels.philox import Word, draw_below, normal, word_at
-from murmura.kernels.random.philox import Word, draw_below
+from murmura.kernels.philox import Word, draw_below
 
 _GAIN, _TRIPLES, _ZERO = np.uint64(Purpose.GAIN), np.uint64(Purpose.TRIPLES), np.uint64(0)
 
