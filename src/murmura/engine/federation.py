@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from murmura.core.arrays import Bools, Ints, Longs
+from murmura.core.codec import RowVersions
 from murmura.core.contract import (
     Algorithm,
     Answers,
@@ -24,7 +25,6 @@ from murmura.core.kernel import CompiledChannel, Kernel
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, released_counts_bytes
 from murmura.core.population import ObservedSum, States, SumObserver, Tally, stacked
 from murmura.core.rng import Rng
-from murmura.core.row_versions import RowVersions
 from murmura.core.update import Arrays, UpdateObserver
 from murmura.engine.plan import Plan, RoundPlan
 

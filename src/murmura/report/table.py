@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from murmura.core.plugins import imported
 from murmura.engine.part_files import printable
 from murmura.evaluation.intervals import Interval
-from murmura.studies.compare.folder import BELOW_MOSTPOP
 
 NONE = "–"  # what a reader sees where there is no value
 

@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from murmura.core.catalogue import Split
 from murmura.core.errors import RunError, did_you_mean
 from murmura.core.model import Method, Model
 from murmura.core.progress import SILENT, Progress
-from murmura.core.split import Split
 from murmura.engine.experiment import ExperimentResult, record_lists, record_outcome, record_reasons, score
 from murmura.engine.part_files import wrong_folder
 from murmura.engine.protocol import PreparedData

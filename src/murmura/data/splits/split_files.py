@@ -150,9 +150,7 @@ def _files(folder: Path) -> tuple[Path, Path | None, Path]:
         train, validation, test = (folder / f"{part}.tsv" for part in ("train", "validation", "test"))
     for needed in (train, test):
         if not needed.is_file():
-            raise DataError(
-                f"{folder}: a given split must have {needed.name}, but has not; see docs/data.md."
-            )
+            raise DataError(f"{folder}: a given split must have {needed.name}, but has not; see docs/data.md.")
     return train, validation if validation.is_file() else None, test
 
 

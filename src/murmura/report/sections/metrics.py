@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.evaluation.pareto import pareto_front
-from murmura.evaluation.registry import badness, better, is_error, is_of_labels, title
+from murmura.evaluation.registry import badness, better, is_error, is_of_labels, pareto_front, title
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.summary import ModelSummary, Results, is_number

@@ -21,13 +21,13 @@ from typing import Any
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from murmura.algorithms import ALGORITHMS
+from murmura.core.catalogue import Split
 from murmura.core.errors import SettingError, said_of
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
 from murmura.core.model import EVERYTHING, Method
 from murmura.core.progress import SILENT, NamedProgress, Progress
-from murmura.core.split import Split
 from murmura.engine.experiment import ExperimentResult, experiment, record_items, record_training
 from murmura.engine.federation import Runtime
 from murmura.engine.run_folder import MODEL, Run
