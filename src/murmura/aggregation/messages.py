@@ -11,7 +11,7 @@ import numpy as np
 from murmura.core.arrays import Floats
 from murmura.core.contract import Phase
 from murmura.core.errors import SettingError
-from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.message import TableSpec
 from murmura.core.update import Arrays, SparseRows, Update
 
 CRITERIA = "criteria"  # a phase, and a table of what clients send
@@ -53,19 +53,6 @@ def check(name: str, training: Sequence[Phase], alone: bool) -> None:
                     f"but phase '{phase.name}' sends the {table.dtype} table '{table.name}'; leave out the "
                     "criteria."
                 )
-
-
-def inner_phase(phase: Phase) -> Phase:
-    """The phase without what weighting adds to its messages."""
-    tables = tuple(table for table in phase.sends.tables if table.name not in OURS)
-    if len(tables) == len(phase.sends.tables):
-        return phase
-    return replace(phase, sends=MessageSpec(tables, phase.sends.scalars), combine="sum")
-
-
-def inner(update: Update) -> Update:
-    """The update without what weighting adds to it."""
-    return Update({name: rows for name, rows in update.tables.items() if name not in OURS}, update.scalars)
 
 
 def inner_tables(tables: Arrays) -> Arrays:

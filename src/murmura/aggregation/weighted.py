@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from murmura.aggregation import messages
 from murmura.aggregation.criteria import ClientView, Criterion, measured, out_of_range
 from murmura.aggregation.messages import (
     CRITERIA,
+    OURS,
     QUALITY,
     SMALL,
     WEIGHT,
@@ -55,12 +56,14 @@ from murmura.core.rng import Rng
 from murmura.core.settings import field_names, joined_fields, settings
 from murmura.core.update import Arrays, SparseRows, Update, add_up
 
+T = TypeVar("T")
 
-def _of_inner(name: str) -> Any:
+
+def of_inner(name: str) -> Any:
     """A method of the contract that weights do not concern, as the inner algorithm has it."""
 
-    def method(self: Weighted, *given: Any) -> Any:
-        return getattr(self.inner, name)(*map(self._inside, given))
+    def method(self: Any, *given: Any) -> Any:
+        return getattr(self.inner, name)(*map(self.inside, given))
 
     return method
 
@@ -70,16 +73,16 @@ class Weighted(Algorithm):
 
     inner_class: ClassVar[type[Algorithm]]
 
-    check_rows = _of_inner("check_rows")
-    client_init = _of_inner("client_init")
-    client_negatives = _of_inner("client_negatives")
-    client_ready = _of_inner("client_ready")
-    client_fold_in = _of_inner("client_fold_in")
-    client_score = _of_inner("client_score")
-    client_terms = _of_inner("client_terms")
-    client_predict = _of_inner("client_predict")
-    disclosed_features = _of_inner("disclosed_features")
-    visit_examples = _of_inner("visit_examples")
+    check_rows = of_inner("check_rows")
+    client_init = of_inner("client_init")
+    client_negatives = of_inner("client_negatives")
+    client_ready = of_inner("client_ready")
+    client_fold_in = of_inner("client_fold_in")
+    client_score = of_inner("client_score")
+    client_terms = of_inner("client_terms")
+    client_predict = of_inner("client_predict")
+    disclosed_features = of_inner("disclosed_features")
+    visit_examples = of_inner("visit_examples")
 
     def __post_init__(self) -> None:
         if not self.weighting.criteria:
@@ -98,22 +101,21 @@ class Weighted(Algorithm):
         """The algorithm itself."""
         return self.inner_class(**{name: getattr(self, name) for name in field_names(self.inner_class)})
 
-    def inner_info(self, info: FederationInfo) -> FederationInfo:
-        """The same, without features that only a criterion uses."""
-        if self.inner_class.uses_features or not (info.features or info.feature_count):
-            return info
-        return replace(info, features=None, feature_count=0)
-
-    def inner_context(self, context: RoundContext, phase: str = "") -> RoundContext:
-        """The same, without what weighting adds to it."""
-        info, model = self.inner_info(context.info), messages.inner_tables(context.model)
-        return replace(context, info=info, model=model, phase=phase or context.phase)
-
-    def _inside(self, given: Any) -> Any:
-        """An argument as the inner algorithm is shown it."""
+    def inside(self, given: T) -> T:
+        """A part of the contract as the inner algorithm is shown it: without what weighting adds to it."""
+        shown: Any = given
         if isinstance(given, RoundContext):
-            return self.inner_context(given)
-        return self.inner_info(given) if isinstance(given, FederationInfo) else given
+            shown = replace(given, info=self.inside(given.info), model=messages.inner_tables(given.model))
+        elif isinstance(given, FederationInfo) and not self.inner_class.uses_features:
+            if given.features or given.feature_count:  # only a criterion uses them
+                shown = replace(given, features=None, feature_count=0)
+        elif isinstance(given, Phase) and any(table.name in OURS for table in given.sends.tables):
+            tables = tuple(table for table in given.sends.tables if table.name not in OURS)
+            shown = replace(given, sends=MessageSpec(tables, given.sends.scalars), combine="sum")
+        elif isinstance(given, Update):
+            rows = {name: rows for name, rows in given.tables.items() if name not in OURS}
+            shown = Update(rows, given.scalars)
+        return cast(T, shown)
 
     @cached_property
     def weighting(self) -> Weighting:
@@ -166,7 +168,7 @@ class Weighted(Algorithm):
         """The inner phases, the training round's weighted, with an exchange of criteria before the first."""
         for one in self.criterion_list:
             one.check(info)
-        inner = self.inner.phases(self.inner_info(info))
+        inner = self.inner.phases(self.inside(info))
         training = [phase for phase in inner if phase.repeat is None]
         messages.check(self.name, training, alone=self.trains_first or self.weighting.adapt_order)
         made: list[Phase] = []
@@ -179,7 +181,7 @@ class Weighted(Algorithm):
 
     def publishes(self, info: FederationInfo) -> MessageSpec:
         """The inner model, and one small table: what normalises, and how the weights turned out."""
-        inner = self.inner.publishes(self.inner_info(info))
+        inner = self.inner.publishes(self.inside(info))
         own = row_table(WEIGHTING, Standing.COLUMNS + len(self.criterion_list))
         return MessageSpec((*inner.tables, own), inner.scalars)
 
@@ -209,12 +211,14 @@ class Weighted(Algorithm):
             update = None
             if self.trains_first:  # nothing is kept: the second exchange takes the same step again
                 first = self._training(context.info)[0]
-                update = self.inner.client_step(self.inner_context(context, first), state, history, rng)[1]
+                update = self.inner.client_step(
+                    replace(self.inside(context), phase=first), state, history, rng
+                )[1]
             values = self.client_criteria(context, history, update)
             quality = self._quality(context, state, history)
             return state, Update({CRITERIA: row(values * SMALL), **quality})
         before = state
-        state, update = self.inner.client_step(self.inner_context(context), state, history, rng)
+        state, update = self.inner.client_step(self.inside(context), state, history, rng)
         if context.phase not in self._training(context.info):
             return state, update
         values = self.client_criteria(context, history, update)
@@ -240,7 +244,7 @@ class Weighted(Algorithm):
         """How much of what its owner shares the received model gets right: a share, and 1 if there is any."""
         if not self.weighting.adapt_order:
             return {}
-        asked = self.inner_context(context, self._training(context.info)[0])
+        asked = replace(self.inside(context), phase=self._training(context.info)[0])
         found = self.inner.client_quality(asked, state, history.rows(history.consent > 0))
         right, of = found or (0.0, 0.0)
         if not 0 <= right <= of < np.inf:
@@ -262,7 +266,7 @@ class Weighted(Algorithm):
         """What the inner update shows; criteria and weights show no row."""
         if phase.name == CRITERIA:
             return np.zeros(len(history), np.bool_)
-        return self.inner.client_discloses(messages.inner_phase(phase), messages.inner(update), history, rng)
+        return self.inner.client_discloses(self.inside(phase), self.inside(update), history, rng)
 
     def kernel(self) -> Kernel | None:
         """The inner one with the weights of each cohort; none where more than sums of its updates is needed."""
@@ -278,7 +282,7 @@ class Weighted(Algorithm):
 
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """The inner model, and that nothing has been weighted."""
-        made, many = self.inner.server_init(self.inner_info(info), rng), len(self.criterion_list)
+        made, many = self.inner.server_init(self.inside(info), rng), len(self.criterion_list)
         tried = OrderTrials.first(many).array() if self.weighting.adapt_order else np.zeros(0)
         kept = np.concatenate([[0.0], tried])  # the rounds weighed so far, and what is known of orders
         return ServerState(
@@ -295,7 +299,7 @@ class Weighted(Algorithm):
             right, one_or_none = update.tables[QUALITY].values.ravel().tolist()
             if not 0 <= right <= one_or_none:
                 return f"a quality must be a part of 1, but is {right:g} of {one_or_none:g}."
-        return self.inner.server_refuses(messages.inner_phase(phase), messages.inner(update))
+        return self.inner.server_refuses(self.inside(phase), self.inside(update))
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Publish what normalises; or the inner step with the weighted sum."""
@@ -335,7 +339,7 @@ class Weighted(Algorithm):
                 return None
             counted = Shares.read(received.update.tables[WEIGHT], cap)
             scale = _scale(counted, received.count)
-            return Total(scaled(messages.inner(received.update), scale), received.count), counted
+            return Total(scaled(self.inside(received.update), scale), received.count), counted
         updates = list(received.updates.values())
         if CRITERIA not in updates[0].tables:
             return None
@@ -343,14 +347,14 @@ class Weighted(Algorithm):
         share = self.client_shares(values, standing)
         counted = Shares.of(share, cap)
         scale = _scale(counted, len(updates))
-        parts = (scaled(messages.inner(one), g * scale) for one, g in zip(updates, share.tolist()))
+        parts = (scaled(self.inside(one), g * scale) for one, g in zip(updates, share.tolist()))
         return Total(add_up(parts), len(updates)), counted
 
     # what the inner algorithm is shown
 
     def _training(self, info: FederationInfo) -> tuple[str, ...]:
         """The phases of the inner training round."""
-        return tuple(phase.name for phase in self.inner.phases(self.inner_info(info)) if phase.repeat is None)
+        return tuple(phase.name for phase in self.inner.phases(self.inside(info)) if phase.repeat is None)
 
 
 def weighted(inner: Algorithm, weighting: Weighting) -> Weighted:
