@@ -137,7 +137,7 @@ def collect(
 def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     """Compare recommenders, centralised and federated, on MovieLens latest-small (2016); needs no network.
 
-    The newest 20 % of each person's ratings are held out. The federated methods run with three choices of pi, the
+    The newest 20 % of each person's ratings are held out. Federated methods run with three choices of pi, the
     share of their ratings that people contribute: one from two secure sums, one from an epoch of rounds.
     """
     from murmura.data.sources.registry import load
