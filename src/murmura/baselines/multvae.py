@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import popularity
-from murmura.baselines.networks import Network, NetworkModel
+from murmura.baselines.networks import NetworkBaseline, NetworkModel
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.model import Arrays
 from murmura.core.settings import Count, Positive, settings
@@ -58,7 +58,7 @@ class MultVaeModel(NetworkModel):
 
 
 @settings
-class MultVae(Network):
+class MultVae(NetworkBaseline):
     """Encode what a user has, decode what else she is likely to have.
 
     `topology` is the width of the encoder's hidden layer, of the code and of the decoder's hidden layer; the

@@ -46,7 +46,7 @@ class NetworkModel(RankingModel):
         return whole
 
 
-class Network(Baseline):
+class NetworkBaseline(Baseline):
     """A method whose network is trained over shuffled batches by Adam; its settings are stated by each."""
 
     extra: ClassVar[str | None] = "neural"

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Pairs, popularity
-from murmura.baselines.networks import Network, NetworkModel
+from murmura.baselines.networks import NetworkBaseline, NetworkModel
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
@@ -80,7 +80,7 @@ class NeuMfModel(NetworkModel):
 
 
 @settings
-class NeuMf(Network):
+class NeuMf(NetworkBaseline):
     """A factorisation and a tower of layers, trained side by side on positives and drawn negatives.
 
     `layers` are the widths of the tower: the first, even, is that of the user's and the item's embedding put

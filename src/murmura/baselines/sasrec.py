@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Pairs, popularity
-from murmura.baselines.networks import Network, NetworkModel
+from murmura.baselines.networks import NetworkBaseline, NetworkModel
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, latest_each
@@ -79,7 +79,7 @@ class SasRecModel(NetworkModel):
 
 
 @settings
-class SasRec(Network):
+class SasRec(NetworkBaseline):
     """What comes next, by attention to what came before.
 
     `length` is how many items of a history are read at once, the newest when asked; `negatives` how many items

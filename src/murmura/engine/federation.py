@@ -64,7 +64,7 @@ class ModelDownloads:
             self.versions = self.versions.moved(before, after)
 
 
-class Liars(Protocol):
+class MaliciousClients(Protocol):
     """Malicious clients of a simulation (`lab.audits`), who send what they like."""
 
     def check(self, plan: RoundPlan) -> None:
@@ -91,7 +91,7 @@ class Federation:
     counted: dict[str, Bools] = field(default_factory=dict)  # (clients,) by phase that another one follows
     record: UpdateObserver | None = None  # is shown every update that leaves a client, for audits
     record_sums: SumObserver | None = None  # is shown every sum the server receives, for audits
-    liars: Liars | None = None  # clients who send what they like, for audits
+    liars: MaliciousClients | None = None  # clients who send what they like, for audits
     held: ModelDownloads | None = None  # the models clients have, where updates go through a channel
     _published: tuple[ServerState, Arrays] | None = None
 

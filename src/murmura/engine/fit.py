@@ -15,7 +15,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.update import UpdateObserver
 from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.federation import Federation, Liars, Runtime
+from murmura.engine.federation import Federation, MaliciousClients, Runtime
 from murmura.engine.plan import Plan
 
 Watch = Callable[[int, FederatedModel], bool]  # (epochs done, the federation so far) -> go on?
@@ -31,7 +31,7 @@ def fit(
     progress: Progress = SILENT,
     record: UpdateObserver | None = None,
     record_sums: SumObserver | None = None,
-    liars: Liars | None = None,
+    liars: MaliciousClients | None = None,
 ) -> FederatedModel:
     """Train the federation that `plan` describes.
 

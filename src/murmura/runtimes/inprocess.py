@@ -35,7 +35,7 @@ AT_ONCE = 64  # clients whose updates are in memory together
 
 
 @dataclass(frozen=True, eq=False)
-class Exchange:
+class PhaseVisits:
     """One phase of one round, and the clients that are visited in it."""
 
     f: Federation
@@ -111,12 +111,12 @@ class InProcess:
         clients, chain = f.takes_part(phase, clients), f.plan.chains.get(phase.name)
         if not len(clients):
             raise FederationError(f"phase '{phase.name}' of round {round} needs a client, but has none.")
-        exchange = Exchange(f, phase, round, clients, chain)
+        exchange = PhaseVisits(f, phase, round, clients, chain)
         if f.liars is not None:
             context = RoundContext(f.plan.info, phase.name, round, f.received_model(phase))
             malicious, with_lies = f.liars.called(f.plan, phase, context, clients)
             clients = np.setdiff1d(clients, malicious)
-            exchange = Exchange(f, phase, round, clients, with_lies or chain, tuple(malicious.tolist()))
+            exchange = PhaseVisits(f, phase, round, clients, with_lies or chain, tuple(malicious.tolist()))
         if chain is not None and chain.settings.channel in SUM_PROTOCOLS:
             if (summed := self._protected(exchange, chain)) is None:
                 return
@@ -129,7 +129,7 @@ class InProcess:
         f.step(*server_step(f.plan.algorithm, phase.name, round, f.server, received))
         f.count_outcome(phase, clients)
 
-    def collect(self, exchange: Exchange) -> Total | IndividualUpdates:
+    def collect(self, exchange: PhaseVisits) -> Total | IndividualUpdates:
         """What the clients send, compiled where the kernel covers it."""
         f, phase, chain = exchange.f, exchange.phase, exchange.chain
         if f.kernel is None or not f.kernel.covers(phase, channel=chain is not None) or not _compiles(chain):
@@ -138,7 +138,7 @@ class InProcess:
         f.remember_counted(phase, [*exchange.clients.tolist(), *exchange.malicious])
         return received
 
-    def _protected(self, exchange: Exchange, chain: Chain) -> Total | None:
+    def _protected(self, exchange: PhaseVisits, chain: Chain) -> Total | None:
         """The sum by another protocol than two aggregators; None: too many were lost for a sum."""
         f, phase, clients = exchange.f, exchange.phase, exchange.clients.tolist()
         needed = phase.repeat is not None or len(f.plan.itinerary.training) > 1
@@ -161,7 +161,7 @@ class InProcess:
         f.remember_counted(phase, counted)
         return chain.sum_up(total.astype(np.int64), exchange.round)
 
-    def _compiled(self, exchange: Exchange, kernel: Kernel) -> Total:
+    def _compiled(self, exchange: PhaseVisits, kernel: Kernel) -> Total:
         """The sum of a cohort by the algorithm's kernel."""
         f, phase, clients = exchange.f, exchange.phase, exchange.clients
         plan, model = f.plan, f.received_model(phase)
@@ -172,7 +172,7 @@ class InProcess:
         f.count_visits(phase, len(clients), rows, clients)
         return total
 
-    def _plain(self, exchange: Exchange) -> Total | IndividualUpdates:
+    def _plain(self, exchange: PhaseVisits) -> Total | IndividualUpdates:
         """Every client's visit one by one; their sum is taken in the order of clients."""
         f, phase, chain, through = exchange.f, exchange.phase, exchange.chain, exchange.through
         individual = dict[int, Update]()
@@ -203,7 +203,7 @@ class InProcess:
             return Total(total.update(), total.count)
         return through.sum_up(vectors, exchange.round)
 
-    def _answers(self, exchange: Exchange, vectors: Longs) -> Iterator[tuple[int, _Answer]]:
+    def _answers(self, exchange: PhaseVisits, vectors: Longs) -> Iterator[tuple[int, _Answer]]:
         """Every client's answer in the order of clients, a few at a time; vectors are added as they come.
 
         Where answers arrive in another order all of them must be here before the first can be added.
@@ -224,7 +224,7 @@ class InProcess:
             for first in range(0, len(called), AT_ONCE):
                 yield from asked(called[first : first + AT_ONCE])
 
-    def _visit(self, exchange: Exchange, client: int) -> _Answer:
+    def _visit(self, exchange: PhaseVisits, client: int) -> _Answer:
         """What the client keeps and sends; where the server reads updates, perhaps why it is left out."""
         f, phase, round = exchange.f, exchange.phase, exchange.round
         algorithm, people = f.plan.algorithm, f.plan.people
@@ -271,7 +271,7 @@ def _add_vector(answer: _Answer, total: Longs) -> _Answer:
     return replace(made, vector=None), why
 
 
-def _record(exchange: Exchange, client: int, made: Visit) -> None:
+def _record(exchange: PhaseVisits, client: int, made: Visit) -> None:
     """Count what this visit moved and which positives it disclosed, and show it to who records updates."""
     f, phase, chain = exchange.f, exchange.phase, exchange.chain
     tables = made.update.tables

@@ -35,7 +35,7 @@ from murmura.core.update import Arrays, RunningSum, Update
 from murmura.engine.federation import Federation, ModelDownloads, Runtime, server_step
 from murmura.engine.itinerary import Position
 from murmura.engine.plan import RoundPlan
-from murmura.runtimes.inprocess import Exchange, InProcess
+from murmura.runtimes.inprocess import InProcess, PhaseVisits
 
 FINISHED = ""  # the phase of a request that asks for nothing: here is the model
 EMPTY = Population(
@@ -116,7 +116,7 @@ def called_here(f: Federation, request: Request) -> Ints:
 def answer(f: Federation, runtime: InProcess, request: Request, clients: Ints) -> PartialSum:
     """What these clients of the range send: a sum through the channel, or a sum of a block, or each update."""
     phase = f.plan.itinerary.phase(request.at)
-    exchange = Exchange(f, phase, request.at.round, clients)
+    exchange = PhaseVisits(f, phase, request.at.round, clients)
     chain = exchange.chain
     if not len(clients):
         f.remember_counted(phase, ())

@@ -25,7 +25,7 @@ from murmura.core.errors import SettingError
 from murmura.core.population import Population
 from murmura.core.settings import settings
 from murmura.engine.federation import Federation
-from murmura.runtimes.inprocess import Exchange, InProcess
+from murmura.runtimes.inprocess import InProcess, PhaseVisits
 from murmura.runtimes.ranges import RawSums
 from murmura.wire.wire import pack_arrays, unpack_arrays
 
@@ -49,7 +49,7 @@ class Regional(InProcess):
             )
         super().run(federation, rounds)
 
-    def collect(self, exchange: Exchange) -> Total | IndividualUpdates:
+    def collect(self, exchange: PhaseVisits) -> Total | IndividualUpdates:
         """The sum of the regions' sums; a phase whose updates are read one by one has no regions."""
         f, phase, chain, through = exchange.f, exchange.phase, exchange.chain, exchange.through
         if chain is None or through is None:
@@ -63,7 +63,7 @@ class Regional(InProcess):
         for own in self._regions(f, exchange.clients):
             f.plan.channel.check_cohort(len(own))  # a sum of a few would tell about them
             kept = RawSums(chain)
-            super().collect(Exchange(f, phase, exchange.round, own, kept))
+            super().collect(PhaseVisits(f, phase, exchange.round, own, kept))
             parts.append(chain.ring.wrap(kept.sums))
             counted |= f.counted.get(phase.name, counted)
         f.remember_counted(phase, [*np.flatnonzero(counted).tolist(), *exchange.malicious])
