@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -37,7 +37,7 @@ from murmura.wire import wire
 from murmura.wire.keys import check_signature
 from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest
 from murmura.wire.refusals import RefusedError, UnreachableError, forged, malformed
-from murmura.wire.transport import DOWNLOAD_BYTES, HttpReply, Transport, ask, bearer
+from murmura.wire.transport import DOWNLOAD_BYTES, HttpReply, Transport, ask, ask_known, bearer
 from murmura.wire.wire import ID_BYTES, ShareHead
 
 Clock = Callable[[], float]
@@ -334,7 +334,7 @@ class Device:
             body = message.sealed(head, work.ticket, receipts[-1], marked, self.identity.admission)
             receipt = (await self._patiently("POST", message.url, body, m, work.permission, upload=True)).body
             key = self.identity.terms.coordinator if message.aggregator is None else message.aggregator.key
-            check_signature(bytes.fromhex(key), "receipt", m.hash + work.report + marked, receipt)
+            check_signature(key, "receipt", m.hash + work.report + marked, receipt)
             receipts.append(receipt)
         return receipts[1:]
 
@@ -352,19 +352,11 @@ class Device:
 
     async def own_answer(self) -> Arrays | None:
         """What the last exchange told this device alone."""
-        token = self.identity.token
-        found = await self._look_up("/answer", bearer(token)) if token else None
+        own = self.identity
+        if not own.token:
+            return None
+        found = await ask_known(self.send, f"{own.url}/answer", bearer(own.token), largest=DOWNLOAD_BYTES)
         return None if found is None else wire.unpack_arrays(found)
-
-    async def _look_up(self, path: str, headers: Mapping[str, str] | None = None) -> bytes | None:
-        """What the coordinator has at a path; None where it has nothing yet."""
-        try:
-            at = self.identity.url + path
-            return (await ask(self.send, "GET", at, headers=headers, largest=DOWNLOAD_BYTES)).body
-        except RefusedError as error:
-            if error.code == "unknown":
-                return None
-            raise
 
     async def _patiently(
         self, method: str, url: str, body: bytes, manifest: Manifest, allowed: Permission, upload: bool = False

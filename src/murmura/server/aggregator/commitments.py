@@ -6,7 +6,6 @@ It signs no head of the log that rewrites an entry.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -14,12 +13,12 @@ from murmura.core.contract import FederationInfo
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire.description import FederationDescription
 from murmura.wire.keys import SealingKey, ServerKey, check_signature
-from murmura.wire.log import LogHead, is_model, manifest_entry
-from murmura.wire.manifest import Manifest
+from murmura.wire.log import LogHead, manifest_entry
+from murmura.wire.manifest import LogEnd, Manifest
 from murmura.wire.merkle import MerkleTree, leaf_hash
-from murmura.wire.refusals import RefusedError, forged, malformed
+from murmura.wire.refusals import RefusedError, forged
 from murmura.wire.terms import FederationTerms
-from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES
+from murmura.wire.wire import SIGNATURE_BYTES
 
 
 class Agreement:
@@ -153,52 +152,6 @@ class Agreement:
             self.__dict__.pop(name, None)
 
 
-@dataclass(frozen=True)
-class LogEnd:
-    """What the next entry of a log must follow: the terms that hold, and the newest manifest."""
-
-    terms: bytes = b""  # (32,) hash, b"" before the first entry
-    serial: int = -1
-    manifest: bytes = b""  # (32,) hash
-
-    def encode(self) -> bytes:
-        """As it is kept."""
-        return self.terms + (self.serial + 1).to_bytes(8, "little") + self.manifest
-
-    @staticmethod
-    def decode(kept: bytes) -> LogEnd:
-        """From what was kept, b"" before the first entry."""
-        if not kept:
-            return LogEnd()
-        at = HASH_BYTES + 8
-        return LogEnd(kept[:HASH_BYTES], int.from_bytes(kept[HASH_BYTES:at], "little") - 1, kept[at:])
-
-    def after(self, entry: bytes, terms: FederationTerms) -> LogEnd:
-        """The end with one entry more; refuses one that does not follow. `terms` say whose log it is."""
-        kind, _, content = entry.partition(b"\0")
-        if kind == b"terms":
-            read = FederationTerms.decode(content)
-            if (read.federation, read.coordinator) != (terms.federation, terms.coordinator):
-                raise forged("terms in the log must be of this federation, but are not.")
-            if self.terms == terms.hash != read.hash:  # others are of the past, before the agreed ones
-                raise forged("terms in the log must be agreed here, but are not.")
-            return replace(self, terms=read.hash)
-        if not self.terms:
-            raise malformed("a log must begin with the terms, but begins with something else.")
-        if kind == b"manifest":
-            return self._after_manifest(Manifest.decode(content), terms)
-        if is_model(kind, content) and self.serial >= 0:
-            return self
-        raise malformed("an entry of the log must be terms, a manifest or a model, but is not.")
-
-    def _after_manifest(self, manifest: Manifest, terms: FederationTerms) -> LogEnd:
-        if (manifest.serial, manifest.previous) != (self.serial + 1, self.manifest.hex()):
-            raise forged(f"manifest {self.serial + 1} must be logged next, after the one before, but is not.")
-        if manifest.terms != self.terms.hex() or manifest.federation != terms.federation:
-            raise forged("a manifest must be made under the agreed terms, but is not.")
-        return replace(self, serial=manifest.serial, manifest=manifest.hash)
-
-
 class LogWitness:
     """The log as this aggregator has seen it grow."""
 
@@ -228,7 +181,9 @@ class LogWitness:
         fresh = entries[len(known) :]
         end = self._end
         for entry in fresh:
-            end = end.after(entry, terms)
+            before, end = end, end.after(entry, terms)
+            if before.terms == terms.hash != end.terms:  # others are of the past, before the agreed ones
+                raise forged("terms in the log must be agreed here, but are not.")
         if not fresh:
             return
         at, leaves = len(self.tree), [leaf_hash(entry) for entry in fresh]

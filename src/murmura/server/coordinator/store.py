@@ -67,11 +67,10 @@ class CoordinatorStore:
         self.log, self._versions = PublicLog(store), ModelChanges(store)
         self.releases = Releases(store, self.log, itinerary)
         self.description = setup.description.encode()
-        self.description_hash = hashlib.sha256(self.description).hexdigest()
         if store.fact("progress") is None:
             server = itinerary.algorithm.server_init(itinerary.info, Rng(setup.server_secret))
             begin = [put_fact("federation", entropy(16)), put_fact("state", b"paused")]
-            published = [(bytes.fromhex(self.description_hash), self.description)]
+            published = [(setup.description.hash, self.description)]
             if itinerary.info.features is not None:
                 name = bytes.fromhex(setup.description.feature_hash)
                 published.append((name, encode_features(itinerary.info.features)))
@@ -296,7 +295,7 @@ class CoordinatorStore:
     def _now(self, position: Position, server: ServerState, answers: Answers) -> list[Statement]:
         """The changes that make a server state the current one; the model before it stays for slow readers."""
         (name, content), counts = self._named(server), self._counts(server)
-        described = bytes.fromhex(self.description_hash)
+        described = self._setup.description.hash
         features = bytes.fromhex(self._setup.description.feature_hash)
         before, versions = self._store.fact("model") or name, self._begun(server.model)
         if (base := self._store.fact("server")) is not None:
