@@ -25,7 +25,6 @@ from benchmarks.clocked import Clocked
 from benchmarks.sides import Benchmark, Side, Work
 from murmura.aggregation.weighted import weighted
 from murmura.aggregation.weighting import Weighting
-from murmura.algorithms.fedavg.fedavg import FederatedAveraging
 from murmura.core.contract import Algorithm, FederationInfo
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, server_secret
@@ -33,6 +32,7 @@ from murmura.core.samples import SampleTable
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.classification.fedavg import FederatedAveraging
 from murmura.neural.classifier_layout import ClassifierLayout
 from murmura.runtimes.inprocess import InProcess
 

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks import world
 from benchmarks.sides import Benchmark, Work
 from murmura.baselines.mostpop import MostPop
-from murmura.core.ranked_lists import RankedLists
+from murmura.core.model import RankedLists
 
 K = 10
 Values = dict[str, float]

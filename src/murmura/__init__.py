@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from murmura.core.interactions import Interactions as Interactions
     from murmura.core.interactions import Vocabulary as Vocabulary
     from murmura.core.model import Model as Model
-    from murmura.core.ranked_lists import RankedLists as RankedLists
+    from murmura.core.model import RankedLists as RankedLists
     from murmura.core.split import Split as Split
     from murmura.data.frames import from_frame as from_frame
     from murmura.data.frames import from_sparse as from_sparse
@@ -68,7 +68,7 @@ _HOMES = {
     "Interactions": "murmura.core.interactions",
     "Vocabulary": "murmura.core.interactions",
     "Model": "murmura.core.model",
-    "RankedLists": "murmura.core.ranked_lists",
+    "RankedLists": "murmura.core.model",
     "Split": "murmura.core.split",
     "from_frame": "murmura.data.frames",
     "from_sparse": "murmura.data.frames",

@@ -1,4 +1,4 @@
-"""The page on weights is true: its criterion runs, and it names every criterion, score and setting there is."""
+"""The section on weights is true: its criterion runs; it names every criterion, score and setting there is."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,8 @@ from murmura.aggregation.weighting import Weighting
 from murmura.core.settings import field_names
 from tests.aggregation.worlds import gap, method, trained
 
-PAGE = (Path(__file__).parents[2] / "docs" / "aggregation.md").read_text(encoding="utf-8")
+FEDERATION = (Path(__file__).parents[2] / "docs" / "federation.md").read_text(encoding="utf-8")
+PAGE = FEDERATION.partition("\n## Client weights\n")[2].partition("\n## ")[0]
 
 
 def test_the_criterion_of_the_page_weighs() -> None:

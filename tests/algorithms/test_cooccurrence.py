@@ -23,7 +23,7 @@ from murmura.core.contract import Algorithm, ServerState, Total
 from murmura.core.errors import DataError, FederationError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
-from murmura.core.row_bounds import RowBounds
+from murmura.core.message import RowBounds
 from murmura.core.update import SparseRows, Update
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit

@@ -12,7 +12,7 @@ from murmura.core.arrays import Bools, Ints
 from murmura.core.contract import Phase, RoundContext
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.lies import Lie
+from murmura.core.population import Lie
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.run_folder import Run

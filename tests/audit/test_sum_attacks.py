@@ -24,7 +24,7 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.observed_sum import ObservedSum
+from murmura.core.population import ObservedSum
 from murmura.core.rng import Purpose, Rng, server_secret
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update

@@ -10,8 +10,8 @@ from murmura.core.contract import FederationInfo
 from murmura.core.population import Population
 from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.core.update import SentUpdate, SparseRows, Update
-from murmura.data.groups import random_groups
 from murmura.data.sources.synthetic import synth
+from murmura.data.user_tables import random_groups
 from murmura.kernels.factorisation.cnmf_steps import CnmfSettings, factorise, random_factors, words_needed
 from murmura.kernels.sparse import Sparse
 from murmura.lab.audits.attack import AdversaryKnowledge, ObservedUpdates

@@ -13,8 +13,8 @@ from murmura.core.split import Split
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import Protocol, protocol, whole_split
 from murmura.evaluation import ALL_METRICS, evaluate
+from murmura.kernels.item_weights import item_vectors
 from murmura.kernels.ranking import rank
-from murmura.kernels.tfidf import item_vectors
 from murmura.studies.methods import defaults
 
 

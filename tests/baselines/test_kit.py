@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from murmura.baselines import baseline
-from murmura.baselines.persistence import load_model, save_model
+from murmura.baselines.base import load_model, save_model
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.model import Model
+from murmura.core.model import NO_ITEM, Model
 from murmura.core.progress import SilentProgress
-from murmura.core.ranked_lists import NO_ITEM
 from murmura.core.settings import as_dict, from_dict
 from murmura.kernels import ranking
 from tests.baselines.kit import NAMES, PERSONAL, checkerboard, featured, quick, scattered

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from murmura.baselines.base import load_model, save_model
 from murmura.baselines.mostpop import MostPop
-from murmura.baselines.persistence import load_model, save_model
-from murmura.core.archive import read_archive, write_archive
 from murmura.core.errors import DataError
+from murmura.core.files import read_archive, write_archive
 from murmura.core.interactions import Interactions
 from tests.baselines.kit import scattered
 

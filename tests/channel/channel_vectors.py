@@ -16,9 +16,8 @@ from murmura.channel.chain import chain
 from murmura.channel.shares import SEED_BYTES, split
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
-from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng
-from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 

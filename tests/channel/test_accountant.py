@@ -14,8 +14,7 @@ from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Phase
 from murmura.core.errors import SettingError
-from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.row_bounds import RowBounds
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 
 TABLE = TableSpec("items", "item", 5, 2)
 COUNTS, TRAIN = (

@@ -14,9 +14,8 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.codec import decode, encode
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import FederationError, SettingError
-from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng, client_secrets
-from murmura.core.row_bounds import RowBounds
 from murmura.core.schedule import Schedule
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit

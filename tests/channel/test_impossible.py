@@ -15,9 +15,8 @@ from murmura.channel.noise import simulated_noise
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import FederationError
-from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng, Words, client_secrets
-from murmura.core.row_bounds import RowBounds
 from murmura.core.update import SparseRows, Update
 from tests.hypothesis_profiles import examples
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.channel.consent_draws import ConsentChoices, StickyRecord, extend_record, sticky_consent
-from murmura.core.consent import Consent
+from murmura.core.consent import Consent, sticky_limit
 from murmura.core.rng import client_secrets
-from murmura.core.withholding import sticky_limit
 from murmura.testing import crowd
 from tests.channel.sticky_device import SECRET, StickyDevice
 from tests.hypothesis_profiles import examples

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from murmura.core.archive import read_archive
+from murmura.core.files import read_archive
 from murmura.core.progress import Progress
 from murmura.data.populations import Rows, write_population
 from murmura.studies.compare.side_by_side import RunJob, RunScorer

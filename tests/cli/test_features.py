@@ -10,7 +10,7 @@ import yaml
 
 from murmura.algorithms import algorithm
 from murmura.core.errors import DataError
-from murmura.core.feature_codec import encode_features
+from murmura.core.features import encode_features
 from murmura.runtimes.from_dataset import describe_items, training_rows
 from murmura.studies.configuration import named_data
 from murmura.wire.description import FederationDescription

@@ -11,7 +11,7 @@ from murmura.core.interactions import Interactions
 from murmura.data.filters import MinPerItem, MinPerUser, apply_filters
 from murmura.data.sources.registry import load
 from murmura.data.splits.random_holdout import CoveredRandomHoldout
-from murmura.evaluation.ratings import rating_errors
+from murmura.evaluation.measure import rating_errors
 from tests.cnmf.test_cnmf_kernel import FAR, scattered
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from murmura.core.arrays import Longs
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Vocabulary
-from murmura.data.groups import ALONE, ClientGroups, groups_of_column, groups_of_file, random_groups
+from murmura.data.user_tables import ALONE, ClientGroups, groups_of_column, groups_of_file, random_groups
 
 PEOPLE = Vocabulary(np.array(["ann", "ben", "cid", "dee"]))
 

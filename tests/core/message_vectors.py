@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.codec import decode_model, encode, encode_changes, encode_model
-from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.row_bounds import RowBounds
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.update import SparseRows, Update
 
 LISTED = np.array([0, 1, 3, 4], np.int32)

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.core import feature_codec
+from murmura.core import features
 from murmura.core.errors import FederationError
-from murmura.core.feature_codec import LARGEST, MAGIC, decode_features, encode_features
-from murmura.core.features import ItemFeatures
+from murmura.core.features import LARGEST, MAGIC, ItemFeatures, decode_features, encode_features
 
 # three items: the first has features 0 and 2, the second none, the third 1 and 2
 KNOWN = ItemFeatures(("a=1", "b=é", "c~d=2"), np.array([0, 2, 2, 4]), np.array([0, 2, 1, 2], np.int32))
@@ -111,7 +110,7 @@ BOMBS = {
 def test_few_bytes_do_not_take_much_memory(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At a smaller limit, which the memory is a multiple of."""
     limit = 1 << 20
-    monkeypatch.setattr(feature_codec, "LARGEST", limit)
+    monkeypatch.setattr(features, "LARGEST", limit)
     content = MAGIC + zlib.compress(BOMBS[kind](limit), 9)
     assert len(content) < 4000
     tracemalloc.start()
@@ -127,7 +126,7 @@ def test_what_no_device_would_read_is_not_written(monkeypatch: pytest.MonkeyPatc
     broken = ItemFeatures(("a=1\nb", "c", "d"), KNOWN.start, KNOWN.feature)
     with pytest.raises(FederationError, match="must be one line"):
         encode_features(broken)
-    monkeypatch.setattr(feature_codec, "LARGEST", 40)
+    monkeypatch.setattr(features, "LARGEST", 40)
     with pytest.raises(FederationError, match="at most 40 bytes"):
         encode_features(KNOWN)
     assert LARGEST == 1 << 26

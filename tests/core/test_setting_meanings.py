@@ -2,8 +2,7 @@
 
 import pytest
 
-from murmura.core.setting_meanings import meanings
-from murmura.core.settings import settings
+from murmura.core.settings import meanings, settings
 from murmura.studies.configuration import describe_settings, setting_groups
 from murmura.studies.methods import names
 

@@ -5,12 +5,11 @@ import pytest
 
 from murmura.channel.consent_draws import ConsentChoices
 from murmura.core.arrays import Bools
-from murmura.core.consent import Consent
+from murmura.core.consent import Consent, Withheld, sticky_limit, withheld_rows
 from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import client_secrets
-from murmura.core.withholding import Withheld, sticky_limit, withheld_rows
 from murmura.testing import crowd
 
 POLICIES: tuple[Withheld, ...] = ("random", "categories", "rarest", "newest")

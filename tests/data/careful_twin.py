@@ -14,8 +14,18 @@ from typing import Any
 import polars as pl
 
 from murmura.core.errors import DataError
-from murmura.data.tables.text_layout import FURTHEST, LONGEST_ID, ColumnKind, ColumnSpec, quoted
-from murmura.data.tables.times import DAYS, EARLIEST, FORMS, MONTHS, UNITS
+from murmura.data.tables.column_kinds import (
+    DAYS,
+    EARLIEST,
+    FORMS,
+    FURTHEST,
+    LONGEST_ID,
+    MONTHS,
+    UNITS,
+    ColumnKind,
+    ColumnSpec,
+    quoted,
+)
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")

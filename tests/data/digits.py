@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bytes
-from murmura.data.sources.mnist import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
+from murmura.lab.classification.mnist import TEST_IMAGES, TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
 
 
 def idx(array: NDArray[Any]) -> bytes:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from murmura.cli.app import app
 from murmura.core.errors import DataError
 from murmura.core.interactions import Vocabulary
-from murmura.data.attributes import attributes_of_file
+from murmura.data.user_tables import attributes_of_file
 
 USERS = Vocabulary(np.array([1, 2, 3]))
 

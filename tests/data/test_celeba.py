@@ -15,9 +15,9 @@ from murmura.cli.app import app
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, MissingExtraError
 from murmura.core.samples import SampleTable
-from murmura.data.sources.celeba import ATTRIBUTES, IDENTITIES, PHOTOS
 from murmura.data.sources.registry import load, recognise
 from murmura.engine.protocol import prepare, protocol
+from murmura.lab.classification.celeba import ATTRIBUTES, IDENTITIES, PHOTOS
 
 Image = pytest.importorskip("PIL.Image", reason="the extra images is not installed")
 PEOPLE, EACH = 6, 20

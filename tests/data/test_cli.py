@@ -12,7 +12,7 @@ from murmura.core.errors import DataError, MurmuraError, SettingError
 from murmura.data.command import data_app
 from murmura.data.filters import KCore, apply_filters
 from murmura.data.sources.registry import SOURCES, load
-from murmura.data.splits.npz import load_split
+from murmura.data.splits.split_files import load_split
 from tests.cli.processes import murmura
 
 TABLE = "user,item,value,time\n" + "".join(

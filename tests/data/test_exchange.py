@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.ranked_lists import NO_ITEM, RankedLists
+from murmura.core.model import NO_ITEM, RankedLists
 from murmura.core.split import TEST, TRAIN, VALIDATION, Split
-from murmura.data.interchange.formats import FORMATS
-from murmura.data.interchange.list_files import read_lists, write_lists
-from murmura.data.interchange.split_files import GivenSplit, write_split
-from murmura.data.splits.npz import save_split
+from murmura.data.list_files import FORMATS, read_lists, write_lists
+from murmura.data.splits.split_files import GivenSplit, save_split, write_split
 
 ROWS = [("a", "x", 5.0), ("a", "y", 3.0), ("a", "z", 1.0), ("b", "x", 4.0), ("b", "z", 2.0), ("c", "y", 3.0)]
 PART = np.array([TRAIN, VALIDATION, TEST, TRAIN, TEST, TRAIN], np.uint8)
@@ -45,7 +43,7 @@ def test_lists_come_back_in_their_order(tmp_path: Path, form: str) -> None:
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=2, max_size=8))
 def test_whoever_sorts_by_score_reads_our_order(scores: list[float]) -> None:
     """Written scores fall strictly, in single precision too, and hardly differ from ours."""
-    from murmura.data.interchange.list_files import _falling
+    from murmura.data.list_files import _falling
 
     ours = np.sort(np.array(scores, np.float32))[::-1]
     falling = np.array([float(f"{score:.9g}") for score in _falling(ours)], np.float32)

@@ -10,11 +10,9 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from murmura.core.errors import DataError
-from murmura.data.tables.checked_table import interactions_of
-from murmura.data.tables.column_reader import read_fast
-from murmura.data.tables.line_reader import lines, read_careful
+from murmura.data.tables.column_kinds import ColumnKind, ColumnSpec, TextLayout
 from murmura.data.tables.text_file import TextFile, read_text
-from murmura.data.tables.text_layout import ColumnKind, ColumnSpec, TextLayout
+from murmura.data.tables.text_table import interactions_of, lines, read_careful, read_fast
 from tests.data import careful_twin
 from tests.hypothesis_profiles import examples
 

@@ -1,4 +1,4 @@
-"""docs/features.md says what there is, and its examples run."""
+"""docs/data.md says which features there are, and its examples run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from murmura.data.sources.registry import load
 from murmura.engine.protocol import prepare, protocol
 from tests.cli.processes import murmura
 
-PAGE = (Path(__file__).parents[2] / "docs" / "features.md").read_text("utf-8")
+DATA = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
+PAGE = DATA.partition("\n## Features of items\n")[2].partition("\n## ")[0]
 
 
 FLAGS = [
@@ -41,7 +42,7 @@ def test_the_examples_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (code,) = blocks("python")
-    exec(compile(code, "docs/features.md", "exec"), {})
+    exec(compile(code, "docs/data.md", "exec"), {})
     promised = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
     assert capsys.readouterr().out.splitlines() == promised
     (commands,) = blocks("sh")

@@ -18,7 +18,7 @@ from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.data.sources.registry import load
-from murmura.data.splits.npz import load_split
+from murmura.data.splits.split_files import load_split
 from tests.hypothesis_profiles import examples
 
 SHARED = [HealthCheck.function_scoped_fixture]

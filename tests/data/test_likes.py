@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.data.likes import liked
-from murmura.data.repeats import apply_repeats, repeated_rows
+from murmura.data.repeats import apply_repeats, liked, repeated_rows
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import prepare, protocol, whole_split
 from tests.hypothesis_profiles import examples

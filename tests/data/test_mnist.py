@@ -15,9 +15,8 @@ from typer.testing import CliRunner
 
 from murmura.cli.app import app
 from murmura.core.errors import DataError
-from murmura.data.sources.mnist import TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS
 from murmura.data.sources.registry import load, recognise
-from murmura.data.tables.idx_file import read_idx
+from murmura.lab.classification.mnist import TEST_LABELS, TRAIN_IMAGES, TRAIN_LABELS, read_idx
 from tests.data.digits import idx, write_digits
 from tests.hypothesis_profiles import examples
 

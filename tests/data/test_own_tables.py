@@ -13,7 +13,7 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.settings import field_names
 from murmura.data.reading import Reading
 from murmura.data.sources.registry import load
-from murmura.data.tables.column_names import named
+from murmura.data.tables.dialect import named
 
 ROWS = [(1, 10, 4.5), (1, 11, 2.0), (2, 10, 1.0)]
 

@@ -14,12 +14,13 @@ from murmura.core.arrays import Ints
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.plugins import imported
 from murmura.core.samples import SampleTable
 from murmura.core.settings import as_dict
 from murmura.core.split import TEST, VALIDATION, Split
-from murmura.data.splits.partition import Partition, PartitionDirichlet, PartitionIid, PartitionShards
 from murmura.data.splits.registry import AnySplit
 from murmura.engine.protocol import PROTOCOLS, Protocol, prepare, protocol, whole_split
+from murmura.lab.classification.partition import Partition, PartitionDirichlet, PartitionIid, PartitionShards
 from tests.hypothesis_profiles import examples
 
 PARTITIONS = (PartitionIid, PartitionShards, PartitionDirichlet)
@@ -229,9 +230,9 @@ def test_protocols_change_their_split(name: str) -> None:
     assert len(ready.split.train) == 200
     assert ready.describe()["test rows"] == 60
     assert ready.describe()["validation rows"] > 0
-    full = PROTOCOLS[name]
+    full = imported(PROTOCOLS[name])
     assert isinstance(full, Protocol)
-    assert (full.split.clients, full.split.images) == (100, None)  # type: ignore[union-attr]
+    assert (full.split.clients, full.split.images) == (100, None)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

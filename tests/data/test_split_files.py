@@ -10,8 +10,8 @@ import pytest
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.data.sources.synthetic import synth
-from murmura.data.splits.npz import describe_split, load_split, save_split
 from murmura.data.splits.registry import SPLITS
+from murmura.data.splits.split_files import describe_split, load_split, save_split
 from murmura.data.splits.temporal import TemporalHoldout
 
 DATA = synth(users=40, items=30, interactions=300).interactions

@@ -17,10 +17,9 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
 from murmura.core.split import TEST, TRAIN, VALIDATION
-from murmura.data.splits.leave_one_out import LeaveOneOut
 from murmura.data.splits.random_holdout import KFold, LegacyRandomHoldout, RandomHoldout
 from murmura.data.splits.registry import SPLITS, AnySplit, split_named
-from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
+from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, LeaveOneOut, TemporalHoldout
 from tests.data.histories import Row, histories, interactions
 from tests.hypothesis_profiles import examples
 

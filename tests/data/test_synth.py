@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from murmura.core.errors import SettingError
 from murmura.data.sources.registry import load
 from murmura.data.sources.synthetic import checkerboard, synth
-from murmura.data.splits.leave_one_out import LeaveOneOut
+from murmura.data.splits.temporal import LeaveOneOut
 from tests.hypothesis_profiles import examples
 
 

@@ -8,8 +8,7 @@ import pytest
 from murmura.core.arrays import Ints, Longs
 from murmura.core.errors import DataError
 from murmura.data.populations import PopulationFiles
-from murmura.data.sources.synthetic import SyntheticSettings
-from murmura.data.sources.synthetic_population import write_synthetic
+from murmura.data.sources.synthetic import SyntheticSettings, write_synthetic
 from tests.cli.processes import murmura
 
 PLAN = SyntheticSettings(users=1_000, items=200, interactions=12_345, groups=4, taste=0.8, skew=0.8, seed=5)

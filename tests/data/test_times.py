@@ -10,8 +10,7 @@ import pytest
 
 from murmura.core.errors import DataError
 from murmura.data.sources.registry import load
-from murmura.data.tables.text_layout import ColumnKind
-from murmura.data.tables.times import FORMS, kind_of_times, times_of
+from murmura.data.tables.column_kinds import FORMS, ColumnKind, kind_of_times, times_of
 from tests.data.careful_twin import BadValueError, parse_time
 
 MOMENT = int(datetime(2012, 4, 30, 18, 20, 27, tzinfo=UTC).timestamp())

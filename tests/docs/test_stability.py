@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import murmura
-from murmura.baselines import persistence
+from murmura.baselines import base
 from murmura.core import codec
-from murmura.data.splits import npz
+from murmura.data.splits import split_files
 from murmura.device import folder
 from murmura.server import database
 from murmura.wire import wire
@@ -42,8 +42,8 @@ def test_the_version_numbers_are_those_of_the_code() -> None:
         "database of an aggregator": newest("aggregator"),
         "database of the admitter": newest("admitter"),
         "folder of a device": str(folder.VERSION),
-        "file of a centralised model": str(persistence.VERSION),
-        "file of a split": npz.FORMAT.removeprefix("murmura-split-"),
+        "file of a centralised model": str(base.VERSION),
+        "file of a split": split_files.FORMAT.removeprefix("murmura-split-"),
     }
     assert PACKAGE["version"] == murmura.__version__
     assert re.search(

@@ -9,7 +9,7 @@ from murmura.core.model import Model
 from murmura.core.settings import changed
 from murmura.core.split import TEST, VALIDATION, Split
 from murmura.data.sources.registry import load
-from murmura.data.splits.cold_items import ColdItems
+from murmura.data.splits.random_holdout import ColdItems
 from murmura.engine.experiment import experiment, score
 from murmura.engine.protocol import Protocol, prepare, protocol, whole_split
 from murmura.runtimes.simulation import simulate

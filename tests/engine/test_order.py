@@ -15,10 +15,9 @@ from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
 from murmura.core.split import Split
 from murmura.data.filters import LatestPerPair
-from murmura.data.splits.day_order import cut_to_days
-from murmura.data.splits.npz import save_split
 from murmura.data.splits.random_holdout import RandomHoldout
-from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
+from murmura.data.splits.split_files import save_split
+from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout, cut_to_days
 from murmura.engine.protocol import Protocol, protocol, whole_split
 from murmura.engine.protocol_text import with_order
 from murmura.runtimes.simulation import simulate
@@ -143,7 +142,7 @@ def test_one_spelling_for_every_protocol(tmp_path: Path) -> None:
     assert with_order("fpl:order=day", "real") == "fpl"
     assert with_order("fpl:test=0.1,order=day", "real") == "fpl:test=0.1"
     found = protocol("fpl:test=0.1,order=day", data)
-    assert (found.order, found.split.test) == ("day", 0.1)  # type: ignore[union-attr]
+    assert (found.order, found.split.test) == ("day", 0.1)  # type: ignore[attr-defined]
     assert as_dict(found)["order"] == "day"
     assert "order" not in as_dict(protocol("fpl", data))  # folders of runs are as they were
     with pytest.raises(SettingError, match="order"):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from murmura.core.arrays import Ints
-from murmura.core.score_terms import ScoreTerms
+from murmura.core.model import ScoreTerms
 from murmura.engine.reasons import TermReason, sentence, term_reasons
 
 

@@ -16,14 +16,14 @@ from murmura.data.splits.random_holdout import LegacyRandomHoldout
 from murmura.data.splits.temporal import TemporalHoldout
 from murmura.engine.protocol import protocol, whole_split
 from murmura.evaluation import ALL_METRICS, Relevance, evaluate
-from murmura.evaluation.cut import GiniCatalogue, cut_at
-from murmura.evaluation.popularity import (
+from murmura.evaluation.beyond_accuracy import (
     PopularityGroups,
     equal_opportunity,
     long_tail_count,
     popularity_groups,
     statistical_parity,
 )
+from murmura.evaluation.relevance import GiniCatalogue, cut_at
 from murmura.kernels.ranking import rank
 
 

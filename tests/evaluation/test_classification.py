@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.errors import DataError
-from murmura.evaluation.classification import accuracies, confusion
 from murmura.evaluation.registry import better, has_no_cutoff, is_of_labels
+from murmura.lab.classification.classified_samples import accuracies, confusion
 from tests.hypothesis_profiles import examples
 
 Answer = tuple[int, int, int]  # user, label, answer

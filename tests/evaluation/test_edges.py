@@ -5,7 +5,7 @@ import pytest
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.ranked_lists import RankedLists
+from murmura.core.model import RankedLists
 from murmura.core.split import TEST, TRAIN, Split
 from murmura.evaluation import DEFAULT_METRICS, Relevance, evaluate, measure, metric_of
 from murmura.evaluation.registry import ALL_METRICS

@@ -9,10 +9,8 @@ import pytest
 from murmura.core.catalogue import Relation
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.evaluation import evaluate
+from murmura.evaluation.beyond_accuracy import gini_index, people_with_item, popularity_groups
 from murmura.evaluation.categories import category_bias, disparity
-from murmura.evaluation.coverage import gini_index
-from murmura.evaluation.novelty import people_with_item
-from murmura.evaluation.popularity import popularity_groups
 from murmura.evaluation.registry import ALL_METRICS
 from murmura.evaluation.user_groups import activity_groups
 from tests.evaluation.worlds import lists_of, split_of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.core.ranked_lists import RankedLists
+from murmura.core.model import RankedLists
 from murmura.evaluation import ALL_METRICS, Evaluation, evaluate
 from tests.evaluation import plain
 from tests.evaluation.worlds import World, worlds

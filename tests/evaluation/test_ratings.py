@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.errors import DataError
-from murmura.evaluation.ratings import rating_errors
+from murmura.evaluation.measure import rating_errors
 from tests.hypothesis_profiles import examples
 
 ROWS = st.lists(

@@ -9,7 +9,7 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.core.split import TEST, Split
-from murmura.data.splits.leave_one_out import LeaveOneOut
+from murmura.data.splits.temporal import LeaveOneOut
 from murmura.engine.experiment import score
 from murmura.engine.protocol import Protocol
 from murmura.evaluation.relevance import Relevance
@@ -20,7 +20,7 @@ from murmura.evaluation.sampled import (
     sampled_key,
     sampled_lists,
 )
-from murmura.kernels.candidates import draw_unmet
+from murmura.kernels.ranking import draw_unmet
 
 ITEMS = 30
 

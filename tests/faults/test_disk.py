@@ -175,7 +175,7 @@ def test_a_sum_cannot_overflow_the_ring_or_the_federation_does_not_start(
     exact = [int(value) * cohort for value in one]
     wrapped = np.array([value % 2**ring for value in exact], np.uint32)
     assert Ring(ring, made.words).server(wrapped).tolist() == exact
-    length = np.linalg.norm(made.stages[-1].server(np.array(exact, np.float64))[1:])
+    length = np.linalg.norm((np.array(exact, np.float64) * made.steps)[1:])
     if length > made.longest(cohort):
         with pytest.raises(FederationError, match="one broke its clip"):  # though every number fits
             made.server(wrapped, 0)

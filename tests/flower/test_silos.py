@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.core.archive import read_archive
 from murmura.core.errors import DataError, FederationError, RunError, SettingError
+from murmura.core.files import read_archive
 from murmura.core.interactions import Interactions
-from murmura.runtimes.flower.people import SiloPeople, own_people
-from murmura.runtimes.flower.server import Ask, model_digest, ranges_of, serve_silos
-from murmura.runtimes.flower.silo import Silo
-from murmura.runtimes.flower.silo_messages import SiloReply, SiloRequest
-from murmura.runtimes.flower.silo_terms import SUPERLINK_READS, SUPERLINK_READS_EACH, SiloTerms
 from murmura.runtimes.from_dataset import describe_federation
+from murmura.server.organisations.people import SiloPeople, own_people
+from murmura.server.organisations.server import Ask, model_digest, ranges_of, serve_silos
+from murmura.server.organisations.silo import Silo
+from murmura.server.organisations.silo_messages import SiloReply, SiloRequest
+from murmura.server.organisations.silo_terms import SUPERLINK_READS, SUPERLINK_READS_EACH, SiloTerms
 from tests.cli.processes import murmura
 from tests.flower.federations import CHANNEL, SEED, cut, interactions
 
@@ -210,9 +210,8 @@ def test_own_people_draw_secrets_of_their_own_and_keep_their_items(tmp_path: Pat
 
 def test_nothing_but_the_apps_needs_flwr() -> None:
     names = ["silo_terms", "people", "silo_messages", "silo", "server"]
-    code = (
-        f"import sys; sys.modules['flwr'] = None\nfor n in {names}: __import__('murmura.runtimes.flower.' + n)"
-    )
+    code = "import sys; sys.modules['flwr'] = None\n"
+    code += f"for n in {names}: __import__('murmura.server.organisations.' + n)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -239,7 +238,7 @@ def test_commands_cut_join_show_and_recommend(tmp_path: Path) -> None:
 
 
 def test_without_flower_one_sentence_says_what_to_install(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['flwr'] = None\nimport murmura.runtimes.flower.server_app"
+    code = "import sys; sys.modules['flwr'] = None\nimport murmura.server.organisations.flower_apps"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     sentence = "a federation on Flower needs an optional part that is not installed: run pip install 'murmura["
     sentence += "flower]'."

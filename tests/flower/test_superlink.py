@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from murmura.core.archive import read_archive
 from murmura.core.errors import RunError
+from murmura.core.files import read_archive
 from murmura.core.locks import locked
-from murmura.runtimes.flower.server import model_digest
+from murmura.server.organisations.server import model_digest
 from tests.flower.federations import CHANNEL, SEED, cut
 from tests.ports import free_ports
 
@@ -101,7 +101,8 @@ def flower(tmp_path: Path) -> Iterator[Flower]:
 
 def test_a_supernode_without_a_silo_is_told_what_to_give() -> None:
     code = "from types import SimpleNamespace as Given\n"
-    code += "from murmura.runtimes.flower.client_app import introduce\nintroduce(None, Given(node_config={}))"
+    code += "from murmura.server.organisations.flower_apps import introduce\n"
+    code += "introduce(None, Given(node_config={}))"
     done = subprocess.run([f"{WHERE}/python", "-c", code], capture_output=True, text=True, check=False)
     assert "must be told the folder of its silo" in done.stderr
     assert "start it with --node-config 'silo=\"FOLDER\"'." in done.stderr

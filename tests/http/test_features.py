@@ -12,8 +12,7 @@ import pytest
 
 from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.core.contract import FederationInfo
-from murmura.core.feature_codec import encode_features
-from murmura.core.features import ItemFeatures
+from murmura.core.features import ItemFeatures, encode_features
 from murmura.device.download_cache import DownloadCache
 from murmura.testing import crowd
 from murmura.wire.description import FederationDescription

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.codec import encode
-from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.row_bounds import RowBounds
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.update import SparseRows, Update
 from murmura.wire import wire
 from murmura.wire.admission import Invitation

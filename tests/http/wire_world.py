@@ -17,9 +17,8 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_changes, encode_model
 from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.interactions import Vocabulary
-from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng
-from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 from murmura.device.storage import mark

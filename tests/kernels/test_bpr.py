@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.kernels.factorisation.bpr import BprRates, train_one_user, train_triples
+from murmura.kernels.factorisation.sgd import BprRates, train_triples, train_user_triples
 
 Table = NDArray[Any]
 USERS, ITEMS, FACTORS, TRIPLES = 8, 12, 20, 3000
@@ -59,7 +59,7 @@ def test_one_user_moves_as_in_training_but_the_items_stay() -> None:
     P, Q, b = tables("f8")
     _, pos, neg = triples()
     p, before = P[0].copy(), Q.copy()
-    train_one_user(pos, neg, p, Q, b, BprRates.of(np.float64, 0.05, 0.01))
+    train_user_triples(pos, neg, p, Q, b, BprRates.of(np.float64, 0.05, 0.01))
     twin = P[0].copy()
     for i, j in zip(pos, neg):
         g = 1 / (1 + np.exp(b[i] - b[j] + twin @ (Q[i] - Q[j])))

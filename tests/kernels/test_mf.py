@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.kernels.factorisation.mf_steps import train_one_user, train_pairs
+from murmura.kernels.factorisation.sgd import train_pairs, train_user_pairs
 
 Table = NDArray[Any]
 USERS, ITEMS, FACTORS, PAIRS, NEGATIVES = 8, 12, 20, 600, 4
@@ -54,7 +54,7 @@ def test_one_user_moves_as_in_training_but_the_items_stay() -> None:
     P, Q, c, b, mu = tables()
     _, pos, neg = pairs()
     p, bias, before = P[0].copy(), c[:1].copy(), Q.copy()
-    train_one_user(pos, neg, p, Q, bias, b, mu[0], ALPHA, REG)
+    train_user_pairs(pos, neg, p, Q, bias, b, mu[0], ALPHA, REG)
     twin, twin_bias = P[0].copy(), c[0]
     for i, others in zip(pos, neg):
         for item, label in ((i, 1), *((j, 0) for j in others)):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from murmura.core.interactions import Interactions
-from murmura.core.ranked_lists import NO_ITEM
+from murmura.core.model import NO_ITEM
 from murmura.kernels import ranking
 from tests.hypothesis_profiles import examples
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from murmura.core.arrays import Floats
-from murmura.kernels.factorisation.rating_sgd import RatingRates, RatingTables, visit_users
+from murmura.kernels.factorisation.sgd import RatingRates, RatingTables, visit_users
 from murmura.kernels.sparse import Sparse
 from tests.kernels.test_sparse import matrix, sparse
 

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedavg.fedavg import FederatedAveraging
 from murmura.core.contract import FederationInfo, RoundContext, Samples
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, Vocabulary
@@ -15,6 +14,7 @@ from murmura.core.schedule import Schedule
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.classification.fedavg import FederatedAveraging
 from murmura.neural.classifier import answer, descend
 from murmura.neural.classifier_layout import ClassifierLayout
 from murmura.runtimes.inprocess import InProcess

@@ -2,8 +2,8 @@
 
 from murmura.aggregation.weighted import weighted
 from murmura.aggregation.weighting import Weighting
-from murmura.algorithms.fedavg.fedavg import FederatedAveraging
 from murmura.core.contract import Algorithm
+from murmura.lab.classification.fedavg import FederatedAveraging
 from murmura.testing import AlgorithmKit
 
 SMALL = FederatedAveraging(filters=(), hidden=6, learning_rate=0.5)

@@ -14,7 +14,7 @@ import torch
 from murmura.baselines.neumf import NeuMf
 from murmura.core.interactions import Interactions
 from murmura.neural.histories import Histories
-from murmura.neural.negatives import UnseenItems
+from murmura.neural.neumf_network import UnseenItems
 from tests.neural.drawn import drawn_as_chance_says
 
 

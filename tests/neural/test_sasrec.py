@@ -15,8 +15,8 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, server_secret
 from murmura.core.split import Split
-from murmura.data.splits.day_order import DAY, cut_to_days
-from murmura.neural.sequences import Sequences, windows
+from murmura.data.splits.temporal import DAY, cut_to_days
+from murmura.neural.histories import Sequences, windows
 from tests.neural.drawn import drawn_as_chance_says
 from tests.neural.quick import QUICK
 

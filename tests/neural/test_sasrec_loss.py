@@ -11,7 +11,7 @@ import torch
 
 from murmura.neural import sasrec_network
 from murmura.neural.attention import last_states
-from murmura.neural.sequences import Windows
+from murmura.neural.histories import Windows
 from murmura.neural.training_loop import Params
 from tests.neural.differences import check_gradient
 from tests.neural.plain import plain_sasrec

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from murmura.engine.run_folder import RoundTable
 from murmura.report.sections.training import MOST, curve
-from murmura.studies.runs.finished_run import RoundTable
 
 
 def test_the_first_column_that_only_grows_runs_along() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import RunError
-from murmura.lab.analyses.learning import (
+from murmura.lab.classification.learning import (
     AGREEMENT,
     agreement,
     noise_tests,
@@ -17,7 +17,7 @@ from murmura.lab.analyses.learning import (
     read_learning,
     weighted_accuracy,
 )
-from murmura.lab.analyses.learning_section import accuracy_curves, difference_curves
+from murmura.lab.classification.learning_section import accuracy_curves, difference_curves
 from murmura.report import build
 from murmura.report.build import analyses
 from murmura.report.page import Section

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError
+from murmura.engine.part_files import printable
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import read_runs, run_name
-from murmura.studies.runs.parts import printable
 from tests.report.folders import Made, drawn, write_comparison, write_scores
 
 VALUES = drawn(1, 0.2, 20)

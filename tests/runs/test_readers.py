@@ -11,7 +11,6 @@ from murmura.core.errors import RunError
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder, read_runs, run_name
 from murmura.studies.runs.folders import open_folder
-from murmura.studies.runs.parts import read_typed
 from murmura.studies.runs.reproduction import ChosenEntry, ReproductionFolder, RowChoice
 from murmura.studies.runs.trials import Trial, best
 from murmura.studies.search.folder import SearchFolder
@@ -139,11 +138,11 @@ def test_a_damaged_reproduction_is_refused(tmp_path: Path, name: str, text: str,
 def test_lists_and_rows_of_items_are_read_by_their_columns(tmp_path: Path) -> None:
     path = write_comparison(tmp_path, [Made("a", [drawn(1, 0.2)])])
     part = read_runs(path).models[0].parts[0]
-    part.run.write("recommendations.tsv", "rank\tuser\titem\tscore\n1\tu\ti\t0.5\n")
-    part.run.write("item_rows.csv", "item,sent\ni,3\n")
+    part.write("recommendations.tsv", "rank\tuser\titem\tscore\n1\tu\ti\t0.5\n")
+    part.write("item_rows.csv", "item,sent\ni,3\n")
     assert part.read_lists() == [("u", 1, "i", "0.5")]
     assert part.item_rows == {"i": 3}
-    part.run.write("recommendations.tsv", "rank\tuser\titem\tscore\nfirst\tu\ti\t0.5\n")
+    part.write("recommendations.tsv", "rank\tuser\titem\tscore\nfirst\tu\ti\t0.5\n")
     with pytest.raises(RunError) as refused:
         part.read_lists()
     one_sentence(refused, "recommendations.tsv is damaged", "run it again")
@@ -151,12 +150,12 @@ def test_lists_and_rows_of_items_are_read_by_their_columns(tmp_path: Path) -> No
 
 def test_a_typed_part_is_checked(tmp_path: Path) -> None:
     run = Run.create(tmp_path, {})
-    assert read_typed(run, "x.json", list[int], "entries", "make it again") is None
+    assert run.read_typed("x.json", list[int], "entries", "make it again") is None
     run.write("x.json", json.dumps({"entries": [1, 2]}))
-    assert read_typed(run, "x.json", list[int], "entries", "make it again") == [1, 2]
+    assert run.read_typed("x.json", list[int], "entries", "make it again") == [1, 2]
     run.write("x.json", json.dumps({"entries": ["one"]}))
     with pytest.raises(RunError) as refused:
-        read_typed(run, "x.json", list[int], "entries", "make it again")
+        run.read_typed("x.json", list[int], "entries", "make it again")
     one_sentence(refused, "x.json is damaged", "make it again")
 
 

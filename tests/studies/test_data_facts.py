@@ -11,7 +11,7 @@ from murmura.data.filters import MinPerUser
 from murmura.data.sources.registry import load
 from murmura.data.splits.temporal import TemporalHoldout
 from murmura.engine.protocol import Protocol, protocol
-from murmura.studies.data_facts import GROUPS, SIZES, SOURCE, TRAINING, WHOLE, data_facts
+from murmura.lab.papers.data_facts import GROUPS, SIZES, SOURCE, TRAINING, WHOLE, data_facts
 from tests.studies.worlds import small_world
 
 

@@ -8,6 +8,7 @@ import pytest
 from murmura.core.errors import SettingError
 from murmura.core.settings import field_names
 from murmura.data.sources.registry import SOURCES
+from murmura.lab.papers.data_facts import SOURCE, TRAINING, WHOLE
 from murmura.lab.papers.experiments import (
     Experiment,
     Quick,
@@ -17,7 +18,6 @@ from murmura.lab.papers.experiments import (
     read_experiment,
 )
 from murmura.studies.configuration import experiment_folder
-from murmura.studies.data_facts import SOURCE, TRAINING, WHOLE
 from tests.studies.experiment_files import EXPERIMENT, small
 
 ROOT = Path(__file__).parents[2]

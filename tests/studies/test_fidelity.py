@@ -7,7 +7,7 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.errors import RunError, SettingError
-from murmura.core.score_terms import ScoreTerms
+from murmura.core.model import ScoreTerms
 from murmura.data.sources.registry import load
 from murmura.lab.analyses.fidelity import FIDELITY, REASONS, fidelity_of, removals
 from murmura.studies.compare.run import compare, plan

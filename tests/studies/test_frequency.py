@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from murmura.core.errors import RunError
-from murmura.evaluation.concentration import concentration, head_share, rank_correlation, ranked_shares
+from murmura.evaluation.beyond_accuracy import concentration, head_share, rank_correlation, ranked_shares
 from murmura.studies.compare.folder import ComparisonFolder, run_name
 from murmura.studies.compare.run import compare, plan
 from murmura.studies.item_exposure import frequencies

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import SettingError
+from murmura.lab.papers.rule_check import KnownTrials, fitted, known_trials, left_out, setting_name
 from murmura.report import build
 from murmura.studies.compare.run import compare, plan
 from murmura.studies.methods import TWINS, defaults, method, method_class, whole_settings
 from murmura.studies.runs.trials import read_history
 from murmura.studies.search.plan_file import read_plan
-from murmura.studies.search.rule_check import KnownTrials, fitted, known_trials, left_out, setting_name
 from murmura.studies.size_rule import LADDER, MANY, RULES, Sizes, by_rule, rule_sentence, rung
 from tests.cli.processes import murmura
 from tests.studies.worlds import small_world

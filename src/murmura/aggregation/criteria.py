@@ -17,7 +17,7 @@ from murmura.aggregation.client_criterion import ClientView, Criterion
 from murmura.core.arrays import Longs
 from murmura.core.contract import FederationInfo, Samples
 from murmura.core.errors import DataError, SettingError
-from murmura.core.short_head import short_head
+from murmura.core.interactions import short_head
 
 MEANS = 16  # more rows than so many times the mean, rounded up to a power of two, count as that many
 

@@ -15,8 +15,7 @@ from murmura.aggregation.weighted import Weighted
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, Kernel, ScoringKernel
-from murmura.core.population import Population, States
-from murmura.core.tally import Tally
+from murmura.core.population import Population, States, Tally
 from murmura.core.update import Update
 
 

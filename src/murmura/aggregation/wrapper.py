@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from murmura.aggregation import messages
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.contract import Algorithm, ClientState, FederationInfo, History, RoundContext
+from murmura.core.model import ScoreTerms
 from murmura.core.rng import Rng
-from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import field_names
 from murmura.core.update import Arrays
 

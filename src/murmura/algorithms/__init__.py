@@ -41,7 +41,7 @@ ALGORITHMS: Registry[Preset] = Registry(
         "kgflex": "murmura.algorithms.kgflex.presets:KGFLEX",
         "ckgflex": "murmura.algorithms.kgflex.presets:CKGFLEX",
         "kgflex-hybrid": "murmura.algorithms.kgflex.presets:KGFLEX_HYBRID",
-        "fedavg": "murmura.algorithms.fedavg.presets:FEDAVG",
+        "fedavg": "murmura.lab.classification.fedavg:FEDAVG",
         "fedsplit": "murmura.algorithms.fedsplit.presets:FEDSPLIT",
         "cnmf-groups": "murmura.algorithms.fedsplit.presets:CNMF_GROUPS",
         "fedsplit-ridge": "murmura.algorithms.fedsplit.presets:FEDSPLIT_RIDGE",

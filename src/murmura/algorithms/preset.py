@@ -17,8 +17,7 @@ from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm
 from murmura.core.errors import SettingError
-from murmura.core.grouping import Grouping
-from murmura.core.schedule import Schedule
+from murmura.core.schedule import Grouping, Schedule
 from murmura.core.settings import field_names, joined_fields, settings
 
 T = TypeVar("T")

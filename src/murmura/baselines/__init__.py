@@ -25,7 +25,7 @@ BASELINES: Registry[type[Baseline]] = Registry(
     {
         "random": "murmura.baselines.random:Random",
         "mostpop": "murmura.baselines.mostpop:MostPop",
-        "mostpop-by-feature": "murmura.baselines.mostpop_by_feature:MostPopByFeature",
+        "mostpop-by-feature": "murmura.baselines.mostpop:MostPopByFeature",
         "user-knn": "murmura.baselines.neighbours:UserKnn",
         "item-knn": "murmura.baselines.neighbours:ItemKnn",
         "ease": "murmura.baselines.ease:Ease",

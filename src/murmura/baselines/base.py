@@ -1,4 +1,4 @@
-"""The one interface of the centralised methods: settings that can be fitted."""
+"""The one interface of the centralised methods: settings that can be fitted, and fitted models in files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from murmura.baselines import BASELINES, baseline
 from murmura.core.arrays import Ints, Longs, Singles
-from murmura.core.errors import DataError, SettingError
-from murmura.core.interactions import Interactions, RowIndex, latest_each
-from murmura.core.method import Method
-from murmura.core.model import Among, Model
-from murmura.core.ranked_lists import RankedLists
+from murmura.core.errors import DataError, MurmuraError, RunError, SettingError
+from murmura.core.files import group, prefixed, read_archive, write_archive
+from murmura.core.interactions import Interactions, RowIndex, Vocabulary, latest_each
+from murmura.core.model import Among, Arrays, Method, Model, RankedLists
+from murmura.core.settings import as_dict, from_dict
 from murmura.neural import require_torch
 
 Pairs = tuple[Ints, Ints]  # users and items, side by side
@@ -88,13 +89,13 @@ class Baseline(Method):
 
     def save(self, path: Path, model: Model) -> None:
         """Keep a fitted model as one file, complete or not at all; its training part stays with the data."""
-        from murmura.baselines.persistence import save_model
+        from murmura.baselines.base import save_model
 
         save_model(path, self, model, rows=False)
 
     def load(self, path: Path, train: Interactions) -> Model:
         """The model a file keeps, with the training part it was fitted on."""
-        from murmura.baselines.persistence import load_model
+        from murmura.baselines.base import load_model
 
         return load_model(path, train)[1]
 
@@ -108,3 +109,62 @@ def require_rows(train: Interactions, name: str) -> None:
     """Refuse to learn from nothing."""
     if not len(train):
         raise SettingError(f"{name} needs at least one training row, but the training part is empty.")
+
+
+FORMAT, VERSION = "murmura-model", 2
+_COLUMNS = ("user", "item", "value", "time")
+
+
+def save_model(path: Path | str, method: Baseline, model: Model, *, rows: bool = True) -> None:
+    """Write the method, its settings, the training part and what was learned; whole, or not at all.
+
+    Without `rows` the training part is left out: whoever loads it has it.
+    """
+    train = model.train
+    header = {"format": FORMAT, "version": VERSION, "model": method.name, "settings": as_dict(method)}
+    arrays: Arrays = prefixed(model=model.arrays())
+    if rows:
+        columns = {name: column for name in _COLUMNS if (column := getattr(train, name)) is not None}
+        arrays |= prefixed(train=columns) | {"users": train.users.labels, "items": train.items.labels}
+    write_archive(Path(path), arrays, header, DataError)
+
+
+def load_model(path: Path | str, train: Interactions | None = None) -> tuple[Baseline, Model]:
+    """The method with its settings, and the fitted model, as they were saved; `train` where it was left out."""
+    header, arrays = _read_model(Path(path))
+    try:
+        method = from_dict(baseline(header["model"]), header["settings"])
+        if train is None:
+            train = _training_part(arrays)
+        return method, method.model.restore(train, group(arrays, "model"), method)
+    except (MurmuraError, LookupError, TypeError, ValueError) as error:
+        raise DataError(f"{path} is not a usable model: {error}; fit and save it again.") from None
+
+
+def _training_part(arrays: Arrays) -> Interactions:
+    if "users" not in arrays:
+        raise DataError("it was saved without its training part, which its run folder finds")
+    users, items, rows = Vocabulary(arrays["users"]), Vocabulary(arrays["items"]), group(arrays, "train")
+    return Interactions(users, items, rows["user"], rows["item"], rows["value"], rows.get("time"))
+
+
+def _read_model(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays; a foreign or damaged file is refused before anything is built."""
+    if not path.is_file():
+        raise DataError(
+            f"a model must be a file that save_model wrote, but {path} is not there; check the path."
+        )
+    try:
+        arrays, header = read_archive(path)
+    except RunError:
+        arrays, header = {}, {}
+    if header.get("format") != FORMAT:
+        raise DataError(
+            f"a model must be a file that save_model wrote, but {path} is damaged or foreign; fit it again."
+        )
+    if header.get("version") != VERSION or header.get("model") not in BASELINES:
+        raise DataError(
+            f"{path} must be a version {VERSION} model that this Murmura knows, but it is version "
+            f"{header.get('version')} of '{header.get('model')}'; use the Murmura that wrote it."
+        )
+    return header, arrays

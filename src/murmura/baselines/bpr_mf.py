@@ -18,14 +18,14 @@ from pydantic import Field
 from murmura.baselines.base import Baseline, Pairs, require_rows
 from murmura.baselines.factors import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
+from murmura.core.consent import Withheld, withheld_rows
 from murmura.core.errors import DivergenceError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, client_secrets, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
-from murmura.core.withholding import Withheld, withheld_rows
-from murmura.kernels.factorisation.bpr import BprRates, train_one_user, train_triples
+from murmura.kernels.factorisation.sgd import BprRates, train_triples, train_user_triples
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_grouped, draw_others, draw_places
 from murmura.kernels.random.philox import permute
 
@@ -50,7 +50,7 @@ class BprModel(FactorModel):
         for done in range(FOLD_IN_PASSES if len(users) else 0):
             secrets = guest_secret(0)[None, :]
             for _, pos, neg in grouped(owned, self.train.n_items, secrets, done, users, Purpose.FOLD_IN):
-                train_one_user(pos, neg, p, self.Q, self.b, self.method.rates())
+                train_user_triples(pos, neg, p, self.Q, self.b, self.method.rates())
         return p
 
     def first_vector(self, own: Ints) -> Singles:
@@ -145,7 +145,7 @@ class BprMf(PairwiseBaseline):
     epochs: Count = 20  # each has as many triples as training rows
     order: Order = "user-grouped"  # which triples follow each other
     pi: Annotated[float, Field(gt=0, le=1)] = 1.0  # the fraction of everybody's rows that is learned from
-    hides: Withheld = "random"  # what is left out: `core.withholding`
+    hides: Withheld = "random"  # what is left out: `core.consent`
 
     def shared(self, train: Interactions, seed: int) -> Interactions:
         """Without what people keep back, which is unknown here: it may be drawn as the other item."""

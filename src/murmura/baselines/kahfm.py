@@ -22,8 +22,8 @@ from murmura.core.arrays import Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
+from murmura.kernels.item_weights import item_vectors, require_features
 from murmura.kernels.sparse import Sparse, product_rows
-from murmura.kernels.tfidf import item_vectors, require_features
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
-from murmura.kernels.factorisation.mf_steps import train_one_user, train_pairs
+from murmura.kernels.factorisation.sgd import train_pairs, train_user_pairs
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_others
 from murmura.kernels.random.philox import permute
 
@@ -54,7 +54,7 @@ class MfModel(FactorModel):
             permute(rows, guest_secret(0), np.uint64(done), np.uint64(Purpose.SELECT), np.uint64(0))
             who = np.zeros(len(own), np.int32)
             neg = _negatives(drawn_from, guest_secret(0), done, who, self.method.negatives)
-            train_one_user(own[rows], neg, p, self.Q, c, self.b, self.mu[0], alpha, reg)
+            train_user_pairs(own[rows], neg, p, self.Q, c, self.b, self.mu[0], alpha, reg)
         return p
 
 

@@ -10,7 +10,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
-from murmura.kernels.tfidf import item_of_pairs, require_features
+from murmura.kernels.item_weights import item_of_pairs, require_features
 
 
 @settings

@@ -18,9 +18,8 @@ from murmura.baselines.own_item_terms import OwnItemTerms
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
+from murmura.core.model import Arrays, ScoreTerms, Watch
 from murmura.core.progress import SILENT, Progress
-from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.similarity import Measure, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, nearest_rows, product_rows

@@ -8,7 +8,7 @@ import numpy as np
 
 from murmura.baselines.base import RankingModel, popularity
 from murmura.core.arrays import Floats, Ints, Longs
-from murmura.core.score_terms import ScoreTerms
+from murmura.core.model import ScoreTerms
 from murmura.kernels.sparse import Sparse
 
 

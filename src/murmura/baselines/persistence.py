@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from murmura.baselines import BASELINES, baseline
 from murmura.baselines.base import Baseline
-from murmura.core.archive import group, prefixed, read_archive, write_archive
 from murmura.core.errors import DataError, MurmuraError, RunError
+from murmura.core.files import group, prefixed, read_archive, write_archive
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.model import Arrays, Model
 from murmura.core.settings import as_dict, from_dict

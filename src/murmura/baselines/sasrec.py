@@ -24,7 +24,7 @@ from murmura.core.rng import Rng
 from murmura.core.settings import Count, Positive, settings
 from murmura.neural import require_torch
 from murmura.neural.attention import last_states
-from murmura.neural.sequences import Sequences, Windows, shuffle_keys, windows
+from murmura.neural.histories import Sequences, Windows, shuffle_keys, windows
 
 PUBLIC = Rng(np.zeros(2, np.uint32))  # shuffles items of one time when asked: whatever the seed, always alike
 

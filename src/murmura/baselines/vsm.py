@@ -18,8 +18,8 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
+from murmura.kernels.item_weights import item_vectors, require_features
 from murmura.kernels.sparse import Sparse, dense_times_sparse, product_rows
-from murmura.kernels.tfidf import item_vectors, require_features
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,18 +22,17 @@ from functools import cached_property
 
 import numpy as np
 
-from murmura.channel.layout import VectorLayout
+from murmura.channel.layout import SparseVector, VectorLayout
 from murmura.channel.noise import LARGEST, SMALLEST, NoiseSource, discrete_gaussian
 from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES, Entropy
-from murmura.channel.stages import CoordinateClip, FixedPoint, L2Clip, Stage
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.kernel import VectorSlice
 from murmura.core.message import TableSpec
-from murmura.core.rng import Rng, Words
+from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.settings import changed
 from murmura.core.update import Update
 
@@ -50,8 +49,10 @@ class Chain:
     settings: ChannelSettings
     phase: str
     layout: VectorLayout
-    stages: tuple[Stage, ...]
     ring: Ring
+    bounds: Floats  # (words,) the largest value of one number
+    steps: Floats  # (words,) fixed-point numbers are multiples of these
+    longest_rounded: float  # a vector that rounding has made longer is rounded towards zero instead
     limits: Floats  # (words,) the largest whole number one device can add, of all that is not exact
     exact: Bools  # (words,) what crosses untouched
     cohort: int  # no more devices than this in one sum
@@ -115,9 +116,31 @@ class Chain:
     def device(self, update: Update, rng: Rng, round: int) -> Words:
         """The vector of one device, to be split into shares before it leaves."""
         whole, sent = self.layout.device(update, round).parted(self.exact)
-        for stage in self.stages:
-            sent = stage.device(sent, rng)
-        return self.ring.device(whole, sent)
+        return self.ring.device(whole, self.whole_numbers(sent, rng))
+
+    def whole_numbers(self, sent: SparseVector, rng: Rng) -> SparseVector:
+        """The clips and the rounding, of the numbers of one device."""
+        bound = self.bounds[sent.place]
+        clipped = np.clip(self.shortened(sent.value), -bound, bound)
+        return replace(sent, value=self.rounded(replace(sent, value=clipped), rng))
+
+    def shortened(self, values: Floats) -> Floats:
+        """L2: a longer vector is shortened to the clip; one too long to be measured becomes zero."""
+        norm, most = l2_length(values), self.settings.clip
+        return values if norm <= most else values * (most / norm)
+
+    def rounded(self, sent: SparseVector, rng: Rng) -> Floats:
+        """Stochastic rounding, right on average: floor(x / step + u), u uniform in [0, 1) in steps of 2**-32.
+
+        The draws come from the device's own stream, one word per place of the vector, so that a simulation and
+        a real device round alike. They hide nothing and need not: what hides is the share.
+        """
+        u = rng.stream(Purpose.ROUNDING).words_at(sent.place) * 2.0**-32
+        steps = self.steps[sent.place]
+        numbers: Floats = np.floor(sent.value / steps + u)
+        if l2_length(numbers * steps) > self.longest_rounded:
+            numbers = np.trunc(sent.value / steps)
+        return numbers
 
     def server(self, total: Words, round: int) -> Total:
         """What the server learns from the sum of the vectors of a round; refuses what is not possible."""
@@ -146,9 +169,7 @@ class Chain:
             said.append(f"a sum of {count} devices must keep their bounds, but does not: one broke them")
             there = np.flatnonzero(beyond) + 1
             numbers[there] = np.sign(numbers[there]) * most[there].astype(np.int64)
-        vector: Floats = numbers.astype(np.float64)
-        for stage in reversed(self.stages):
-            vector = stage.server(vector)
+        vector: Floats = numbers.astype(np.float64) * self.steps
         said += self._shorten(vector, count)
         summed = self.layout.server(vector, count, round)
         said += (found := self.layout.sends.beyond(summed.update, count))
@@ -159,14 +180,13 @@ class Chain:
     @cached_property
     def noise_in_sum(self) -> float:
         """Standard deviation, in every number, of what two aggregators add; 0 without noise."""
-        each = self.stages[-1].server(self.sigma.astype(np.float64))
+        each = self.sigma.astype(np.float64) * self.steps
         return float(np.sqrt(2.0) * each.max(initial=0.0))
 
     @cached_property
     def rounding(self) -> float:
         """The L2 length of one step in every number that is rounded: no device's rounding is longer."""
-        steps = self.stages[-1].server(np.ones(self.words))[1:]
-        return float(np.sqrt((steps[~self.exact[1:]] ** 2).sum()))
+        return float(np.sqrt((self.steps[1:][~self.exact[1:]] ** 2).sum()))
 
     def longest(self, count: int) -> float:
         """The longest sum of so many honest devices: what they send after the clip, and what rounding adds.
@@ -183,7 +203,7 @@ class Chain:
     @cached_property
     def noise_length(self) -> float:
         """What the noise of two aggregators is no longer than, but for a probability below 2^-64."""
-        each = self.stages[-1].server(self.sigma.astype(np.float64))
+        each = self.sigma.astype(np.float64) * self.steps
         spread = np.sqrt((each**2).sum()) + each.max(initial=0.0) * np.sqrt(128 * np.log(2.0))
         return float(np.sqrt(2.0) * spread)
 
@@ -247,10 +267,18 @@ def chain(
             f"could overflow: {fewer}{_larger(settings.ring)}."
         )
     longest = settings.clip if multiplier else np.inf
-    stages = (L2Clip(settings.clip), CoordinateClip(bounds), FixedPoint(bounds / limits, longest))
+    steps, ring = bounds / limits, Ring(settings.ring, layout.words)
     limits[exact] = np.inf
-    ring = Ring(settings.ring, layout.words)
-    return Chain(settings, phase.name, layout, stages, ring, limits, exact, cohort, sigma, source)
+    return Chain(
+        settings, phase.name, layout, ring, bounds, steps, longest, limits, exact, cohort, sigma, source
+    )
+
+
+def l2_length(values: Floats) -> float:
+    """L2; the squares are added one after the other, so that every language finds the same bits."""
+    with np.errstate(over="ignore"):
+        squares = np.cumsum(values * values)
+    return float(np.sqrt(squares[-1])) if len(squares) else 0.0
 
 
 READS_EACH = "it travels as it is, and the server can read each update"

@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.consent import Consent, DisclosureMode
+from murmura.core.consent import Consent, DisclosureMode, sticky_limit, withheld_rows
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.population import Population, round_consent
 from murmura.core.rng import Purpose, Rng, Words, philox
-from murmura.core.withholding import sticky_limit, withheld_rows
 
 
 @dataclass(frozen=True)

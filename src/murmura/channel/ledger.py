@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.core.population import Population
-from murmura.core.tally import Tally
+from murmura.core.population import Population, Tally
 
 FEATURES = "features disclosed"
 EXPOSED = "exposed people"  # of whom whoever knows their rarest item in exact sums learns another one

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import typer
 
-from murmura.core.plugins import Registry
+from murmura.core.plugins import Registry, imported
 
 Command = Callable[..., object] | typer.Typer
 
@@ -35,7 +36,7 @@ COMMANDS: Registry[Command] = Registry(
         "invite": "murmura.server.commands.invite:invite_app",
         "rounds": "murmura.server.commands.rounds:rounds_app",
         "verify": "murmura.server.commands.verify:verify",
-        "silos": "murmura.runtimes.flower.command:silos_app",
+        "silos": "murmura.server.organisations.command:silos_app",
         "join": "murmura.device.commands.join:join",
         "consent": "murmura.device.commands.consent:consent",
         "ledger": "murmura.device.commands.ledger:ledger_app",
@@ -50,3 +51,15 @@ COMMANDS: Registry[Command] = Registry(
     "a function with the parameters of typer, or a typer.Typer",
     lambda name, found: found if callable(found) or isinstance(found, typer.Typer) else None,
 )
+
+# what commands of other rooms show of the papers' studies, and where it is
+OF_THE_LAB = {
+    "data facts": "murmura.lab.papers.data_facts:data_facts",
+    "rule check": "murmura.lab.papers.rule_check:check_rule",
+}
+
+
+def of_the_lab(name: str) -> Callable[..., Any]:
+    """A function of the lab, imported now."""
+    found: Callable[..., Any] = imported(OF_THE_LAB[name])
+    return found

@@ -30,12 +30,12 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
 
     `hidden` are the means of the models that use the order, where it was hidden inside days.
     """
-    from murmura.core.method import EVERYTHING
+    from murmura.core.model import EVERYTHING
+    from murmura.engine.part_files import printable
     from murmura.evaluation.registry import is_summary
     from murmura.report.summary import summarise
     from murmura.studies.compare.folder import read_runs
     from murmura.studies.methods import method
-    from murmura.studies.runs.parts import printable
 
     results = summarise(read_runs(folder))
     keys = [key for key in (*results.metrics, *results.costs) if is_summary(key)]
@@ -95,7 +95,7 @@ def _decimals(plan: Comparison, results: Results, key: str) -> int:
 
 
 def _cell(results: Results, line: ModelSummary, key: str, decimals: int) -> str:
-    from murmura.evaluation.metric_names import badness, is_cost
+    from murmura.evaluation.registry import badness, is_cost
     from murmura.report.summary import is_number
     from murmura.studies.compare.section import marks
 
@@ -123,7 +123,7 @@ def _interval(line: ModelSummary, key: str, decimals: int) -> str:
 
 def _notes(results: Results, best: bool) -> list[str]:
     """What the marks of the table mean, each only where it occurs."""
-    from murmura.evaluation.paired import ALPHA
+    from murmura.evaluation.significance import ALPHA
     from murmura.studies.compare.run import BELOW_MOSTPOP
 
     key, notes = results.primary, []

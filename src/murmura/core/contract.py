@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.channel import NoiseOutlook
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec
-from murmura.core.noise_outlook import NoiseOutlook
+from murmura.core.model import ScoreTerms
 from murmura.core.rng import Purpose, Rng
 from murmura.core.samples import Classification
-from murmura.core.score_terms import ScoreTerms
 from murmura.core.update import Arrays, Update
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ MurmuraError                 exit 1
 ├── FederationError          exit 6   a client failed, or what crossed the network is not what was declared
 └── LeakError                exit 7   a held-out row was used before the test part was opened
 
-Each message is one sentence: what it must be, what it got, what to do.
+Each message is one sentence: what it must be, what it got, what to do. `did_you_mean` suggests a known name.
 """
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -77,3 +78,10 @@ class LeakError(MurmuraError):
     """A held-out row was used before the test part was opened."""
 
     exit_code = 7
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str, like: float = 0.6) -> str:
+    """The question with the nearest known name, or what is said where none is `like` it."""
+    lower = {one.casefold(): one for one in reversed(list(known))}  # capitals are no difference
+    near = difflib.get_close_matches(name.casefold(), lower, n=1, cutoff=like)
+    return f"did you mean '{lower[near[0]]}'?" if near else otherwise

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ids, Ints, Longs
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, did_you_mean
 from murmura.core.features import ItemFeatures
 from murmura.core.samples import SampleTable
-from murmura.core.spelling import did_you_mean
 
 MEANT = 10_000  # ids among which a mistyped one is looked for
 Attributes = Mapping[str, Floats]  # name -> (users,) in [0, 1]
@@ -223,3 +222,21 @@ def _whole_number(value: Any) -> int:
         return int(value)
     except (TypeError, ValueError):
         return -(2**63)
+
+
+HEAD_PERCENT = 80
+
+
+def short_head(counts: Longs, ties: Longs | None = None) -> Bools:
+    """Which items are popular, (items,): `ties` lists all items in the order that breaks equal popularity.
+
+    The most popular ones, ties by the lower item id, until together they reach 80 % of all interactions, the
+    item that crosses included; an item without an interaction is not among them.
+    """
+    order = np.arange(len(counts)) if ties is None else ties
+    order = order[np.argsort(-counts[order], kind="stable")]
+    before = np.cumsum(counts[order]) - counts[order]
+    head: Bools = np.zeros(len(counts), np.bool_)
+    # an item belongs to the head while the ones before it hold less than 80 %; in whole numbers, so exactly
+    head[order[100 * before < HEAD_PERCENT * counts.sum()]] = True
+    return head & (counts > 0)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState, Total
-from murmura.core.population import Population, States
+from murmura.core.population import Population, States, Tally
 from murmura.core.rng import Words
-from murmura.core.tally import Tally
 from murmura.core.update import Arrays
 
 BLOCKS, CLIENTS = 16, 64  # a cohort is cut into at most so many blocks, of at least so many clients

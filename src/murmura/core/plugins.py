@@ -15,8 +15,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from murmura.core.errors import MurmuraError, SettingError
-from murmura.core.spelling import did_you_mean
+from murmura.core.errors import MurmuraError, SettingError, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

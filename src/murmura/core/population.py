@@ -1,18 +1,25 @@
-"""Every client of a simulation in flat arrays, without a Python object each."""
+"""The clients of a simulation in flat arrays, what has left them, and who observes or manipulates their rounds.
+
+A `Population` has no Python object for each client, a `Tally` counts uploads and downloads, observers see every
+released sum (for audits), and malicious clients send updates of their own making.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.contract import History, Samples
+from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
+from murmura.core.contract import FederationInfo, History, Phase, RoundContext, Samples, Total
 from murmura.core.interactions import Attributes
+from murmura.core.message import MessageSpec
 from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.samples import SampleTable
+from murmura.core.update import Arrays, Update
 
 States = dict[str, NDArray[Any]]  # name -> (clients, ...): the states of all clients, stacked
 
@@ -110,3 +117,74 @@ def member_places(groups: Ints) -> Ints:
 def round_consent(consent: Floats, rng: Rng) -> Floats:
     """The consent of the rows of one client in one round, where a coin is flipped once per row and round."""
     return rng.stream(Purpose.CONSENT).coins(consent).astype(np.float64)
+
+
+@dataclass(eq=False)
+class Tally:
+    """What has left the clients so far; a runtime adds to it."""
+
+    sent: Bytes  # (rows,) 1: this positive has been disclosed at least once
+    disclosed: Longs  # (clients,) how many of a client's positives have been
+    item_rows: Longs  # (items,) how often a row of this item was sent
+    visits: int = 0
+    rows_up: int = 0
+    bytes_up: int = 0
+    rows_down: int = 0
+    bytes_down: int = 0
+
+    @staticmethod
+    def empty(population: Population, items: int) -> Tally:
+        """Nothing has left."""
+        rows = np.zeros(len(population.item), np.uint8)
+        return Tally(rows, np.zeros(population.clients, np.int64), np.zeros(items, np.int64))
+
+    def count_updates(self, sends: MessageSpec, visits: int, rows: Mapping[str, int]) -> None:
+        """Add what so many visits sent that had so many rows of each table, exact to the codec."""
+        self.visits += visits
+        self.rows_up += sum(rows.values())
+        self.bytes_up += visits * sends.message_bytes(dict.fromkeys(rows, 0))
+        self.bytes_up += sum(rows[t.name] * t.row_bytes for t in sends.tables)
+
+    def count_vectors(self, visits: int, rows: int, upload_bytes: int) -> None:
+        """Add what so many visits sent through a channel: messages of so many rows and bytes each."""
+        self.visits += visits
+        self.rows_up += visits * rows
+        self.bytes_up += visits * upload_bytes
+
+    def count_down(self, rows: int, length: int) -> None:
+        """Add what was downloaded: so many rows, so many bytes."""
+        self.rows_down += rows
+        self.bytes_down += length
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedSum:
+    """What the server received in one exchange, after all its channel did, and who was in it (worst case)."""
+
+    phase: Phase
+    round: int
+    clients: Ints  # (cohort,) ascending
+    info: FederationInfo  # what everybody knew
+    model: Arrays  # the public model before the server's step
+    total: Total
+
+
+SumObserver = Callable[[ObservedSum], None]  # a simulation can be asked to show every sum to one
+
+
+@dataclass(frozen=True, eq=False)
+class Lie:
+    """What each liar of a round sends: clipped and rounded like every update, or as long as the sum may be."""
+
+    update: Update
+    beyond: float | None = None  # without the clip: a share of what the sum may be long
+
+
+class Liars(Protocol):
+    """Clients who work together against a federation."""
+
+    def among(self, phase: Phase, round: int, clients: Ints) -> Bools:
+        """Which of the clients called lie in this exchange."""
+
+    def lie(self, phase: Phase, context: RoundContext) -> Lie | None:
+        """What each of them sends; None: this time they are honest."""

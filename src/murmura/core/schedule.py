@@ -1,4 +1,4 @@
-"""Who takes part and how often: a matter of the run, not of the algorithm."""
+"""Who takes part, how often, and who shares a client: matters of the run, not of the algorithm."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from murmura.core.contract import FederationInfo
+from murmura.core.errors import SettingError
 from murmura.core.settings import Count, settings
 
 # strict: 1 is one client and 0.1 a tenth of them; 1.0 could be meant as either and is refused
@@ -50,3 +51,28 @@ class Schedule:
     def total_rounds(self, info: FederationInfo, triples: float) -> int:
         """The number of rounds in the whole training."""
         return self.rounds or self.epochs * self.epoch_rounds(info, triples)
+
+
+@settings
+class Grouping:
+    """Groups of people who share a client, drawn at random or named by a table; `data.groups` makes them.
+
+    random   users in a random order, cut into groups of uniformly random sizes from `smallest` to `largest`
+    a file   a table with a header, whose columns `user_column` and `group_column` say who is in which group;
+             the table of ratings itself serves when it has such a column
+    """
+
+    groups: str = "random"  # random, or a table with a header that says who is in which group
+    smallest: Count = 3  # people of a random group at least
+    largest: Count = 30  # people of a random group at most
+    grouping_seed: Annotated[int, Field(ge=0)] | None = None  # None: the seed of the run
+    user_column: str = "user"  # of that table
+    group_column: str = "group"  # of that table
+
+    def check(self) -> None:
+        """Refuse sizes that go downwards, before anything is made."""
+        if self.smallest > self.largest:
+            raise SettingError(
+                f"the sizes of groups must go upwards, but go from {self.smallest} to {self.largest}; "
+                "raise largest or lower smallest."
+            )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
+from murmura.cli.commands import of_the_lab
 from murmura.cli.console import progress, say, table
 from murmura.core.errors import DataError, SettingError
 
@@ -137,8 +138,8 @@ def split_data(
 ) -> None:
     """Filter and cut a data set, and save the split with the fingerprint of its data."""
     from murmura.data.filters import apply_filters, filter_named
-    from murmura.data.splits.npz import describe_split, save_split
     from murmura.data.splits.registry import split_named
+    from murmura.data.splits.split_files import describe_split, save_split
 
     rule = split_named(kind, options.parse_settings(setting, [kind])[kind])
     steps = [filter_named(*_named_number(text)) for text in filters]
@@ -186,8 +187,7 @@ def synth_data(
     ] = False,
 ) -> None:
     """Make up a data set with planted tastes and popular items; the same numbers give the same rows."""
-    from murmura.data.sources.synthetic import SyntheticSettings, generate
-    from murmura.data.sources.synthetic_population import write_synthetic
+    from murmura.data.sources.synthetic import SyntheticSettings, generate, write_synthetic
     from murmura.data.tables.interactions_file import write_table
 
     sizes = {"users": users, "items": items, "interactions": interactions}
@@ -228,10 +228,9 @@ def _table(dataset: Dataset, command: str) -> Interactions:
 def _under(rules: str, dataset: Dataset) -> dict[str, Any]:
     """What a protocol leaves of a data set, and of its training part."""
     from murmura.engine.protocol import protocol
-    from murmura.studies.data_facts import SOURCE, data_facts
 
-    found = data_facts(dataset, protocol(rules, dataset))
-    parts = {part: values for part, values in found.items() if part != SOURCE}
+    found = of_the_lab("data facts")(dataset, protocol(rules, dataset))
+    parts = {part: values for part, values in found.items() if part != "source"}
     return {
         "protocol": rules,
         **{part: {what: one.mean for what, one in values.items()} for part, values in parts.items()},

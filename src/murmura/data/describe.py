@@ -10,8 +10,7 @@ import numpy as np
 
 from murmura.core.arrays import Longs
 from murmura.core.catalogue import Dataset, Relation
-from murmura.core.feature_codec import encode_features
-from murmura.core.features import ItemFeatures, readable_predicate
+from murmura.core.features import ItemFeatures, encode_features, readable_predicate
 from murmura.core.samples import SampleTable
 
 FEW = 10  # holders whose samples are told one by one

@@ -12,7 +12,7 @@ from murmura.core.arrays import Ids
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.ranked_lists import RankedLists
+from murmura.core.model import RankedLists
 from murmura.data.reading import Reading, described
 from murmura.data.tables.interactions_file import as_frame, read_frame
 

@@ -11,8 +11,8 @@ from murmura.core.catalogue import Catalogue
 from murmura.core.errors import DataError
 from murmura.data.graphs.feature_table import SideLayout, known_items
 from murmura.data.sources.item_features import column_for, side_columns
+from murmura.data.tables.column_kinds import quoted_names
 from murmura.data.tables.text_file import TextFile, read_own_text
-from murmura.data.tables.text_layout import quoted_names
 
 NAMES = ("name", "title", "label", "item_name", "description")  # what a column of names may be called
 

@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError
 from murmura.core.settings import as_dict, field_names, settings
-from murmura.data.attributes import attributes_of_file
 from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.item_names import with_names
 from murmura.data.repeats import Repeats
 from murmura.data.tables.interactions_file import TableOptions
+from murmura.data.user_tables import attributes_of_file
 
 # what only makes sense of a file of one's own
 OF_A_TABLE = ("columns", "separator", "header", "repeats")

@@ -1,15 +1,45 @@
-"""Rows in which a user meets an item again: how many there are, which is the latest, what becomes of them."""
+"""Rows in order: the place of each in its user's history, repeated pairs, and which rows are likes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Longs
+from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.data.ordering import order_by
+
+Key = NDArray[Any]  # (rows,) whole numbers
+
+
+def order_by(*keys: Key) -> Longs:
+    """The rows ordered by the first key, then by the second, ...; equal rows keep their order."""
+    if not len(keys[0]):
+        return np.zeros(0, np.int64)
+    lows = [int(key.min()) for key in keys]
+    spans = [int(key.max()) - low + 1 for key, low in zip(keys, lows)]
+    room = 1
+    for span in spans:
+        room *= span
+    if room >= 2**63:
+        return np.lexsort(keys[::-1])
+    one: Longs = np.zeros(len(keys[0]), np.int64)  # all keys in one number: ten times faster than lexsort
+    for key, low, span in zip(keys, lows, spans):
+        one = one * span + (key - low)
+    return np.argsort(one, kind="stable")
+
+
+def place_in_history(data: Interactions, *keys: Key) -> Longs:
+    """The place of each row among its user's rows when these are ordered by `keys`; 0 comes first."""
+    order = order_by(data.user, *keys)
+    starts = np.concatenate(([0], np.cumsum(data.user_counts)))
+    place: Longs = np.empty(len(data), np.int64)
+    place[order] = np.arange(len(data)) - starts[data.user[order]]
+    return place
+
 
 # keep: as they are, for the protocol's rule; latest: the latest row; sum: the latest with all values added up
 Repeats = Literal["keep", "latest", "sum", "refuse"]
@@ -68,3 +98,40 @@ def repeats_sentence(rows: int, rule: Repeats) -> str:
         "sum": "the values of a pair are added up",
     }
     return f"{many} of user and item: {done.get(rule, '')} (--repeats)"
+
+
+ABOVE_ZERO = float(np.nextafter(0, 1))  # where nobody set a threshold and some values are negative
+
+
+def liked(data: Interactions, positive_from: float) -> Bools:
+    """Which rows are likes: their own value reaches the threshold, and so does the latest of their pair."""
+    reaches: Bools = data.value >= positive_from
+    _, latest = latest_rows(data)
+    return reaches & reaches[latest]
+
+
+def likes_of(name: str, data: Interactions, positive_from: float) -> Interactions:
+    """The rows that are likes, over the same vocabularies; refuses a threshold that no row reaches."""
+    kept = data.rows(liked(data, positive_from))
+    if not len(kept):
+        raise DataError(
+            f"some rows of '{name}' must have a value of at least {positive_from:g} (positive_from, "
+            f"--positive-from), but the largest is {float(data.value.max()):g}; lower it."
+        )
+    return kept
+
+
+def likes_sentence(data: Interactions, positive_from: float | None) -> str:
+    """What was made of the values, as it stands above a table."""
+    low, high = float(data.value.min()), float(data.value.max())
+    if positive_from is None:
+        spread = (
+            ""
+            if low == high
+            else f", whatever its value ({low:g} to {high:g}; --positive-from sets a threshold)"
+        )
+        return f"every row is a like{spread}"
+    share = f"{liked(data, positive_from).mean():.0%} of the rows".replace("%", " %")
+    if positive_from == ABOVE_ZERO:
+        return f"values above 0 are likes, as some are negative: {share} (--positive-from sets a threshold)"
+    return f"values ≥ {positive_from:g} are likes: {share}"

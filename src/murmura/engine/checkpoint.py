@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.channel.ledger import LedgerLine, traffic
-from murmura.core.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.core.contract import ServerState
 from murmura.core.errors import RunError
+from murmura.core.files import answers_of, flat_answers, group, prefixed, read_archive, write_archive
+from murmura.core.population import Tally
 from murmura.core.row_versions import RowVersions
-from murmura.core.tally import Tally
 from murmura.engine.federation import Federation
 from murmura.engine.model_downloads import ModelDownloads
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,26 +14,23 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.interactions import Interactions
-from murmura.core.method import Method
-from murmura.core.model import Among, Model
+from murmura.core.model import Among, Method, Model, RankedLists
+from murmura.core.plugins import imported
 from murmura.core.progress import SILENT, Progress
-from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
-from murmura.engine.curve_file import CurveRecorder, record_answers
 from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
 from murmura.engine.run_folder import Run
 from murmura.evaluation import DEFAULT_METRICS, Evaluation, evaluate
-from murmura.evaluation.classification import accuracies, confusion
-from murmura.evaluation.ratings import rating_errors
+from murmura.evaluation.measure import rating_errors
 from murmura.evaluation.sampled import evaluate_sampled
 
 REASONS, REASON_HEADER = "reasons.csv", ("user", "item", "name", "term", "gain", "because")
 EXPLAINED, AMONG = 3, 10  # people whose first item is explained, and the length of the list it is the first of
-CHECKPOINT_EVERY = 10  # rounds of a classifier
 LIST_HEADER = ("user", "rank", "item", "score")
-CONFUSION = "confusion.csv"  # label by label, how many samples got which answer
+CURVE = "accuracy.csv"  # of a classifier: every client after every round
 GROUP_HEADER = ("group", "members", "ratings", "held out", "RMSE", "MSE", "left out because")
+CLASSIFIED = "murmura.lab.classification.classified_samples:"  # imported where samples are classified
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,15 +87,8 @@ def experiment(
     if not rules.classifies:
         model = method.fit(split.train, seed, progress)
         return score(model, split, rules, workers, at, {"fit": time.perf_counter() - started}, metrics)
-    curve = CurveRecorder(split.test, run)
-    if run is None:
-        model = method.fit(split.train, seed, progress, curve.watch)
-    else:
-        model = method.fit_resumably(split.train, seed, progress, run.path, CHECKPOINT_EVERY, curve.watch)
-    fitted = time.perf_counter() - started - curve.seconds
-    found = score(model, split, rules, workers, at, {"fit": fitted, "curve": curve.seconds}, metrics)
-    values = {**found.evaluation.values, **curve.values()}
-    return replace(found, evaluation=replace(found.evaluation, values=values))
+    found: ExperimentResult = imported(f"{CLASSIFIED}trained")(method, split, seed, progress, run)
+    return found
 
 
 def score(
@@ -113,9 +103,8 @@ def score(
     """Rank every user who has test rows; score the lists, or what is predicted where a protocol says so."""
     started = time.perf_counter()
     if rules.classifies:
-        evaluation, table, right = score_labels(model, split)
-        times = {**(seconds or {}), "classify": time.perf_counter() - started}
-        return ExperimentResult(evaluation, None, model, times, model.cost(), confusion=table, right=right)
+        found: ExperimentResult = imported(f"{CLASSIFIED}scored")(model, split, seconds or {})
+        return found
     users = np.flatnonzero(split.test.user_counts).astype(np.int32)
     lists = model.recommend(users, max(cutoffs), workers, _among(split, rules))
     ranked = time.perf_counter()
@@ -176,15 +165,6 @@ def _with_sampled(
     return Evaluation({**full.values, **found.values}, {**full.per_user, **found.per_user}, full.users)
 
 
-def score_labels(model: Model, split: Split) -> tuple[Evaluation, Longs, Bools]:
-    """The accuracy of clients on their own test samples, which labels got which answers, and what was right."""
-    test = split.test
-    assert test.samples is not None
-    predicted = model.predict(test.user, test.item)
-    table = confusion(predicted, test.value, test.samples.classes)
-    return accuracies(predicted, test.value, test.user), table, predicted == test.value
-
-
 def score_ratings(model: Model, split: Split) -> tuple[Evaluation, GroupErrors | None]:
     """RMSE and MSE as means over groups where the model was trained by groups, otherwise over all ratings.
 
@@ -231,11 +211,7 @@ def record_outcome(run: Run, outcome: ExperimentResult, split: Split) -> None:
     if outcome.groups is not None:
         run.write_table("per_group.csv", GROUP_HEADER, outcome.groups.rows())
     if outcome.confusion is not None:
-        answers = range(len(outcome.confusion))
-        rows = ((label, *row) for label, row in enumerate(outcome.confusion.tolist()))
-        run.write_table(CONFUSION, ["label", *map(str, answers)], rows)
-    if outcome.right is not None:
-        record_answers(run, outcome.right, split.test)
+        imported(f"{CLASSIFIED}record_classified")(run, outcome, split.test)
 
 
 def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], split: Split) -> None:

@@ -15,20 +15,17 @@ from numpy.typing import NDArray
 from murmura.baselines.base import RankingModel
 from murmura.channel.consent_draws import ConsentChoices
 from murmura.channel.ledger import Ledger, LedgerLine
-from murmura.core.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, Answers, ClientState, History, RoundContext
 from murmura.core.errors import DataError, RunError
-from murmura.core.grouping import TrainingGroups
+from murmura.core.files import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.core.interactions import Interactions, latest_each
 from murmura.core.kernel import Kernel, ScoringKernel
-from murmura.core.model import Among, Arrays
+from murmura.core.model import Among, Arrays, RankedLists, ScoreTerms, TrainingGroups
 from murmura.core.population import States, member_places
-from murmura.core.ranked_lists import RankedLists
 from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
-from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import from_dict
 from murmura.engine.federation import stacked
 from murmura.engine.plan import Plan

@@ -12,12 +12,9 @@ from murmura.core.arrays import Bools, Ints
 from murmura.core.contract import Algorithm, Answers, ClientState, IndividualUpdates, Phase, ServerState, Total
 from murmura.core.errors import DivergenceError, FederationError
 from murmura.core.kernel import Kernel
-from murmura.core.lies import Liars
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, released_counts_bytes
-from murmura.core.observed_sum import ObservedSum, SumObserver
-from murmura.core.population import States
+from murmura.core.population import Liars, ObservedSum, States, SumObserver, Tally
 from murmura.core.rng import Rng
-from murmura.core.tally import Tally
 from murmura.core.update import Arrays, UpdateObserver
 from murmura.engine.model_downloads import ModelDownloads
 from murmura.engine.plan import Plan

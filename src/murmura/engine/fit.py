@@ -10,8 +10,7 @@ import numpy as np
 from murmura.channel.ledger import TRAFFIC, Ledger, LedgerLine, fractions, spread, traffic, write_line
 from murmura.core.errors import SettingError
 from murmura.core.kernel import Kernel
-from murmura.core.lies import Liars
-from murmura.core.observed_sum import SumObserver
+from murmura.core.population import Liars, SumObserver
 from murmura.core.progress import SILENT, Progress
 from murmura.core.update import UpdateObserver
 from murmura.engine.checkpoint import load_checkpoint, save_checkpoint

@@ -17,10 +17,9 @@ import numpy as np
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.simulated_protections import mechanism_terms
 from murmura.core.arrays import Bools, Ints
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import ChannelSettings, NoiseOutlook
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import FederationError, SettingError
-from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.rng import Purpose, Rng, Words, philox
 from murmura.core.schedule import Schedule
 from murmura.core.update import Arrays

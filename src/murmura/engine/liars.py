@@ -11,7 +11,7 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.contract import Phase, RoundContext, Total
 from murmura.core.errors import SettingError
 from murmura.core.kernel import CompiledChannel, VectorSlice
-from murmura.core.lies import Liars, Lie
+from murmura.core.population import Liars, Lie
 from murmura.core.rng import Rng
 from murmura.engine.round_plan import RoundPlan
 
@@ -74,7 +74,7 @@ def vector_of(lie: Lie, chain: Chain, rng: Rng, count: int) -> Longs:
     length = float(np.sqrt((sent.value**2).sum()))
     vector = np.zeros(chain.words)
     vector[sent.place] = sent.value * (lie.beyond * chain.longest(count) / max(length, 1e-300))
-    steps, most = chain.stages[-1].server(np.ones(chain.words)), lie.beyond * count * chain.limits
+    steps, most = chain.steps, lie.beyond * count * chain.limits
     whole: Longs = np.rint(np.clip(vector / steps, -most, most)).astype(np.int64)
     whole[exact.place] = exact.value.astype(np.int64) * int(lie.beyond * count)  # as if so many had said it
     whole[0] = 1

@@ -13,12 +13,11 @@ import numpy as np
 from murmura.channel.consent_draws import ConsentChoices
 from murmura.channel.ledger import paper_costs
 from murmura.core.arrays import Bools, Ints, Longs
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import ChannelSettings, NoiseOutlook
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, FederationInfo
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Attributes, Interactions
-from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.population import Population
 from murmura.core.rng import client_secrets
 from murmura.core.schedule import Schedule

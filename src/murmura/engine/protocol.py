@@ -13,7 +13,8 @@ from murmura.core.arrays import Bools
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.plugins import unknown_name
+from murmura.core.plugins import imported, unknown_name
+from murmura.core.samples import TEST_FILE, TRAIN_FILE
 from murmura.core.settings import Count, changed, field_names, settings, unknown
 from murmura.core.split import Split
 from murmura.data.filters import (
@@ -26,23 +27,17 @@ from murmura.data.filters import (
     RaiseTo,
     apply_filters,
 )
-from murmura.data.interchange.split_files import GivenSplit
-from murmura.data.likes import likes_of
-from murmura.data.repeats import apply_repeats
-from murmura.data.splits.cold_items import ColdItems
-from murmura.data.splits.day_order import Order, cut_to_days
-from murmura.data.splits.leave_one_out import LeaveOneOut
-from murmura.data.splits.partition import (
-    Partition,
-    PartitionDirichlet,
-    PartitionIid,
-    PartitionShards,
-    lies_in_files,
+from murmura.data.repeats import apply_repeats, likes_of
+from murmura.data.splits.random_holdout import (
+    ColdItems,
+    CoveredRandomHoldout,
+    LegacyRandomHoldout,
+    RandomHoldout,
 )
-from murmura.data.splits.random_holdout import CoveredRandomHoldout, LegacyRandomHoldout, RandomHoldout
-from murmura.data.splits.registry import AnySplit, split_named
+from murmura.data.splits.registry import DEALS, AnySplit, split_named
 from murmura.data.splits.rule import Seed
-from murmura.data.splits.temporal import TemporalHoldout
+from murmura.data.splits.split_files import GivenSplit
+from murmura.data.splits.temporal import LeaveOneOut, Order, TemporalHoldout, cut_to_days
 from murmura.engine.protocol_text import CHANGES, GIVEN, OWN, SPLIT, taken_apart
 from murmura.engine.run_folder import Run
 from murmura.engine.sealed import Choice, Sealed
@@ -176,8 +171,8 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
         return _given(name, base, changes)
     if base not in PROTOCOLS:
         raise SettingError(unknown_name("protocol", base, tuple(PROTOCOLS)))
-    found = PROTOCOLS[base]
-    made = found if isinstance(found, Protocol) else found(dataset)
+    found = imported(PROTOCOLS[base])
+    made: Protocol = found if isinstance(found, Protocol) else found(dataset)
     if dataset.positive_from is not None and made.relevant_from is not None:
         made = changed(made, relevant_from=dataset.positive_from)  # what is a like is what is relevant
     return _changed(made, name, changes) if changes else made
@@ -263,15 +258,20 @@ def _rows_of(data: Interactions) -> Rows:
     return "files of samples" if lies_in_files(data) else "samples of clients"
 
 
+def lies_in_files(data: Interactions) -> bool:
+    """Whether samples are a source's files', and no client's yet."""
+    return data.samples is not None and {TRAIN_FILE, TEST_FILE} >= set(map(str, data.users.labels.tolist()))
+
+
 def _rows_for(rules: Protocol | Callable[[Dataset], Protocol]) -> Rows:
     """What a protocol is for; those that look at the data first are for interactions."""
     if not isinstance(rules, Protocol) or not rules.classifies:
         return "interactions"
-    return "files of samples" if isinstance(rules.split, Partition) else "samples of clients"
+    return "files of samples" if rules.split.kind.startswith(DEALS) else "samples of clients"
 
 
 def _fitting(rows: Rows) -> list[str]:
-    return [name for name, one in PROTOCOLS.items() if _rows_for(one) == rows]
+    return [name for name, one in PROTOCOLS.items() if _rows_for(imported(one)) == rows]
 
 
 def with_item_features(dataset: Dataset, data: Interactions, least: int = 2) -> Interactions:
@@ -300,7 +300,7 @@ def _given(name: str, base: str, changes: Mapping[str, str]) -> Protocol:
 def _default(dataset: Dataset) -> Protocol:
     found = _rows_of(dataset.interactions)
     if found == "samples of clients":
-        return CELEBA
+        return protocol("celeba", dataset)
     if found == "files of samples":
         raise SettingError(
             f"'{dataset.name}' has {found}, and no protocol by default; use one of "
@@ -354,21 +354,8 @@ FEDSPLIT = Protocol(
 # for ratings of one's own: all of them, random 80/20, errors of predicted ratings
 RATINGS = Protocol(name="ratings", filters=(LatestPerPair(),), split=FEDSPLIT.split, predicts=True)
 
-# client-aware aggregation (thesis chapter 5): 100 clients of 600 digits each, dealt in three ways
-MNIST_IID = Protocol(name="mnist-iid", filters=(), split=PartitionIid(validation=0.2), classifies=True)
-MNIST_SHARDS = Protocol(name="mnist-shards", filters=(), split=PartitionShards(validation=0.2), classifies=True)
-MNIST_DIRICHLET = Protocol(
-    name="mnist-dirichlet", filters=(), split=PartitionDirichlet(validation=0.2), classifies=True
-)
-# the same chapter: celebrities with five photos or more, a fifth of each one's held out
-CELEBA = Protocol(
-    name="celeba",
-    filters=(MinPerUser(rows=5),),
-    split=RandomHoldout(test=0.2, validation=0.2),
-    classifies=True,
-)
-
-PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol]] = {
+# a protocol, what makes it for a data set, or where it is: that is imported when it is asked for
+PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol] | str] = {
     "default": _default,
     "fpl": FPL,
     "kgflex": _kgflex,
@@ -376,8 +363,8 @@ PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol]] = {
     "cold": _cold,
     "fedsplit": FEDSPLIT,
     "ratings": RATINGS,
-    "mnist-iid": MNIST_IID,
-    "mnist-shards": MNIST_SHARDS,
-    "mnist-dirichlet": MNIST_DIRICHLET,
-    "celeba": CELEBA,
+    "mnist-iid": "murmura.lab.classification.partition:MNIST_IID",
+    "mnist-shards": "murmura.lab.classification.partition:MNIST_SHARDS",
+    "mnist-dirichlet": "murmura.lab.classification.partition:MNIST_DIRICHLET",
+    "celeba": "murmura.lab.classification.partition:CELEBA",
 }

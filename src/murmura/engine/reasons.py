@@ -12,8 +12,7 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
-from murmura.core.model import Model
-from murmura.core.score_terms import ScoreTerms
+from murmura.core.model import Model, ScoreTerms
 
 FIRST = 5  # terms that a sentence names; the others are added up
 

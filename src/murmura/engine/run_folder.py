@@ -25,37 +25,46 @@ folder's lock (`murmura.core.locks`) meanwhile.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
+from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
-from murmura.core.files import write_whole
 from murmura.core.locks import is_empty
 from murmura.core.version import __version__
+from murmura.engine.part_files import PartFiles, printable
+from murmura.evaluation.registry import is_cost
 
 PARTS = ("numpy", "scipy", "numba", "polars", "pydantic")
-MODEL = "model.npz"
+MODEL, LISTS, ITEM_ROWS = "model.npz", "recommendations.tsv", "item_rows.csv"
 FILES = ("name", "features", "mapping", "labels", "attributes", "item_names")  # of data, what may be a file
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run folder, open for writing or reading."""
+@dataclass(frozen=True, eq=False)
+class RoundTable:
+    """`rounds.csv`: one line per epoch or round; a field that is not a number is NaN."""
 
-    path: Path
+    columns: tuple[str, ...]
+    values: Floats  # (lines, columns)
+
+
+@dataclass(frozen=True)
+class Run(PartFiles):
+    """One run folder, for writing and reading. Only a `done` one has metrics; they are read once."""
+
+    seed: int = 0  # where the folder is of one model with one seed
 
     @staticmethod
     def create(path: Path, config: dict[str, Any]) -> Run:
@@ -103,8 +112,19 @@ class Run:
 
     @property
     def status(self) -> str:
-        """`done`, `running`, `interrupted` or `failed`; `new` before anything was written."""
-        return str(self.read("status.json")["status"]) if self.has("status.json") else "new"
+        """As the run marked it; "new" before it did, "missing" before its folder exists."""
+        unmarked = "new" if self.has("config.yaml") else "missing"
+        return printable(self.read_object("status.json").get("status", unmarked))
+
+    @property
+    def error(self) -> str:
+        """Why it failed or was interrupted."""
+        return printable(self.read_object("status.json").get("error", ""))
+
+    @property
+    def done(self) -> bool:
+        """Whether it has come to its end."""
+        return self.status == "done"
 
     def mark(self, status: str, **details: Any) -> None:
         """Say how far the run is."""
@@ -141,46 +161,72 @@ class Run:
             )
         self.write_json("data.json", about)
 
-    def has(self, name: str) -> bool:
-        """Whether a part is there."""
-        return (self.path / name).is_file()
+    @cached_property
+    def metrics(self) -> dict[str, float]:
+        """Every metric and cost that is defined."""
+        if self.done and not self.has("metrics.json"):
+            raise RunError(f"{self.path} has no metrics.json, but says that it is done; run it again.")
+        return self.read_numbers("metrics.json") if self.done else {}
 
-    def read(self, name: str) -> Any:
-        """A JSON part."""
-        try:
-            return json.loads((self.path / name).read_text(encoding="utf-8"))
-        except FileNotFoundError:
+    @cached_property
+    def _users(self) -> tuple[Ids, dict[str, Floats]]:
+        if not self.done or not self.has("per_user.csv"):
+            return np.empty(0, np.str_), {}
+        header, values, ids = self.read_grid("per_user.csv", skip=1)
+        if len(set(ids)) != len(ids):
             raise RunError(
-                f"{self.path} has no {name}; the run has not come that far: run it to its end."
-            ) from None
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise RunError(f"{self.path / name} is damaged ({error}); run it again.") from None
+                f"{self.path / 'per_user.csv'} must name every user once, but repeats one; run it again."
+            )
+        return np.array(ids, np.str_), {key: values[:, place] for place, key in enumerate(header)}
 
-    def write(self, name: str, text: str) -> None:
-        """A text part, complete or not at all."""
-        write_whole(self.path / name, text.encode())
+    @property
+    def users(self) -> Ids:
+        """(users,) their own ids as text."""
+        return self._users[0]
 
-    def write_json(self, name: str, value: Any) -> None:
-        """A JSON part."""
-        self.write(name, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    @property
+    def per_user(self) -> dict[str, Floats]:
+        """ "P@10" -> (users,)."""
+        return self._users[1]
 
-    def write_table(
-        self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ","
-    ) -> None:
-        """A CSV or TSV part."""
-        text = io.StringIO()
-        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-        self.write(name, text.getvalue())
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        """How long its parts took."""
+        return self.read_numbers("seconds.json") if self.done else {}
 
-    def read_table(self, name: str, separator: str = ",") -> tuple[list[str], list[list[str]]]:
-        """A CSV or TSV part: its header and its rows as text."""
-        if not self.has(name):
-            raise RunError(f"{self.path} has no {name}; the run has not come that far: run it to its end.")
-        with (self.path / name).open(encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file, delimiter=separator)
-        return header, rows
+    @cached_property
+    def rounds(self) -> RoundTable | None:
+        """What it wrote in training, finished or not."""
+        if not self.has("rounds.csv"):
+            return None
+        header, values, _ = self.read_grid("rounds.csv")
+        return RoundTable(tuple(header), values) if len(values) else None
+
+    @cached_property
+    def ledger(self) -> dict[str, Any] | None:
+        """What left the devices; None of a centralised method."""
+        return self.read_object("ledger.json") if self.done and self.has("ledger.json") else None
+
+    @property
+    def federated(self) -> bool:
+        """Whether something left the devices: a ledger, or a cost beside the metrics."""
+        return self.ledger is not None or any(map(is_cost, self.metrics))
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether it kept its lists."""
+        return self.has(LISTS)
+
+    def read_lists(self) -> list[tuple[str, int, str, str]]:
+        """User, rank, item and score of every line, own ids: too long to keep for every run of a comparison."""
+        return self.read_columns(LISTS, "\t", user=str, rank=int, item=str, score=str)
+
+    @cached_property
+    def item_rows(self) -> dict[str, int] | None:
+        """How often a row of each item left a device; None of a centralised method."""
+        if not self.has(ITEM_ROWS):
+            return None
+        return dict(self.read_columns(ITEM_ROWS, item=str, sent=int))
 
 
 def _identity(config: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError
 from murmura.data.filters import Binarise
-from murmura.data.likes import ABOVE_ZERO, likes_sentence
+from murmura.data.repeats import ABOVE_ZERO, likes_sentence
 
 if TYPE_CHECKING:
     from murmura.engine.protocol import Protocol

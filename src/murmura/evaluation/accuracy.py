@@ -13,8 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.evaluation.cut import TopKView
-from murmura.evaluation.relevance import discounts
+from murmura.evaluation.relevance import TopKView, discounts
 
 
 def precision(cut: TopKView) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import SettingError
-from murmura.evaluation.cut import TopKView
+from murmura.evaluation.relevance import TopKView
 from murmura.evaluation.user_groups import user_groups
 
 

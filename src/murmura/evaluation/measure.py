@@ -1,20 +1,54 @@
-"""Lists and a split become an evaluation."""
+"""Lists and a split, or predicted and true ratings, become an evaluation."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 
 import numpy as np
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.catalogue import Relation
-from murmura.core.errors import SettingError
-from murmura.core.html_table import PlainTable, number
-from murmura.core.ranked_lists import RankedLists
+from murmura.core.errors import DataError, SettingError
+from murmura.core.model import RankedLists
 from murmura.core.split import Split
-from murmura.evaluation.cut import GiniCatalogue, TopKView, cut_at
 from murmura.evaluation.registry import DEFAULT_METRICS, LabelMetric, UserMetric, metric_of
-from murmura.evaluation.relevance import Relevance
+from murmura.evaluation.relevance import GiniCatalogue, Relevance, TopKView, cut_at
+
+
+@dataclass(frozen=True)
+class PlainTable:
+    """Columns and rows of text; the first column is of names, the others of numbers."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+
+    def __str__(self) -> str:
+        lines = [self.columns, *self.rows]
+        width = [max(len(line[place]) for line in lines) for place in range(len(self.columns))]
+        drawn = ["  ".join([line[0].ljust(width[0]), *map(str.rjust, line[1:], width[1:])]) for line in lines]
+        return "\n".join([*([self.caption] if self.caption else []), *(line.rstrip() for line in drawn)])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
+        body = "".join(f"<tr>{_cells(row)}</tr>" for row in self.rows)
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cells(row: Sequence[str]) -> str:
+    numbers = "".join(f'<td style="text-align:right">{escape(cell)}</td>' for cell in row[1:])
+    return f'<th style="text-align:left">{escape(row[0])}</th>{numbers}'
+
+
+def number(value: float | None) -> str:
+    """A metric in a table: whole numbers whole, the others with five digits; nothing of nothing."""
+    if value is None or value != value:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.5f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,4 +149,39 @@ def check_cutoffs(cutoffs: tuple[int, ...], lists: RankedLists) -> None:
         raise SettingError(
             f"the cut-off {max(cutoffs)} needs lists of at least as many places, but they have {lists.k}; "
             "recommend more items per user."
+        )
+
+
+def rating_errors(predicted: Floats, actual: Floats, user: Ints | None = None) -> Evaluation:
+    """RMSE, MSE and MAE of all rows, and with `user` (a code per row) of each user and averaged over users.
+
+    MSE = mean of (predicted - actual)^2, RMSE its square root, MAE = mean of |predicted - actual|. RMSE, MSE
+    and MAE are over rows; RMSEu, MSEu and MAEu are the means of the users' own values. A group code in place of
+    a user code gives the means over groups of the FedSPLIT tables.
+    """
+    predicted, actual = np.asarray(predicted, np.float64), np.asarray(actual, np.float64)
+    _check(predicted, actual, user)
+    error = predicted - actual
+    square, size = error**2, np.abs(error)
+    mse_all, mae_all = float(square.mean()), float(size.mean())
+    values = {"RMSE": mse_all**0.5, "MSE": mse_all, "MAE": mae_all}
+    if user is None:
+        return Evaluation(values, {}, np.empty(0, np.int32))
+    users, owner = np.unique(user, return_inverse=True)
+    rows = np.bincount(owner)
+    mse, mae = np.bincount(owner, square) / rows, np.bincount(owner, size) / rows
+    per_user = {"RMSE": np.sqrt(mse), "MSE": mse, "MAE": mae}
+    values |= {f"{key}u": float(column.mean()) for key, column in per_user.items()}
+    return Evaluation(values, per_user, users.astype(np.int32))
+
+
+def _check(predicted: Floats, actual: Floats, user: Ints | None) -> None:
+    lengths = {len(column) for column in (predicted, actual, user) if column is not None}
+    if lengths == {0} or len(lengths) != 1:
+        raise DataError(
+            f"predicted, actual and user must be equally long and not empty, but have {sorted(lengths)} rows."
+        )
+    if not (np.isfinite(predicted).all() and np.isfinite(actual).all()):
+        raise DataError(
+            "predicted and actual ratings must be finite numbers, but some are not; predict every row."
         )

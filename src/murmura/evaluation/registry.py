@@ -1,6 +1,7 @@
-"""Every metric of ranked lists: a new one is one function in its family's file and one row here.
+"""Every metric of ranked lists, and what the key of any result means: errors, accuracies and costs too.
 
-docs/metrics.md has its formula under the same key; a test refuses a row without one.
+A new metric is one function in its family's file and one row here. docs/metrics.md has its formula under the
+same key; a test refuses a row without one.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Literal
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.core.plugins import Registry, unknown_name
-from murmura.evaluation import accuracy, categories, coverage, novelty, popularity
-from murmura.evaluation.cut import TopKView
+from murmura.evaluation import accuracy, beyond_accuracy, categories
+from murmura.evaluation.relevance import TopKView
 
 Better = Literal["higher", "lower", "zero"]
 Scored = Literal["lists", "ratings", "labels"]  # what a protocol scores
@@ -22,16 +23,20 @@ OF: dict[Scored, str] = {
     "ratings": "predicted ratings (protocols ratings and fedsplit)",
     "labels": "classified samples (protocols mnist-* and celeba)",
 }
-RATING_ERRORS = ("RMSE", "MSE", "MAE")  # smaller is better
+RATING_ERRORS = {"RMSE": "root mean squared error", "MSE": "mean squared error", "MAE": "mean absolute error"}
+OVER = {
+    "": "mean over groups, or of all where nobody is grouped",
+    "ratings": "of all held-out ratings",
+    "people": "mean over people",
+}
 ACCURACY = "accuracy"
-TARGETS = (
-    0.7,
-    0.8,
-    0.9,
-    0.95,
-)  # local accuracies, as in the thesis's tables: which share of the clients is above
+TARGETS = (0.7, 0.8, 0.9, 0.95)  # local accuracies of the thesis's tables: which share of the clients is above
 # of classifiers: right answers, the share of clients above a target, rounds until there are so many of them
 CLASSIFICATION: dict[str, Better] = {ACCURACY: "higher", "clients": "higher", "rounds": "lower"}
+ACCURACIES = {
+    ACCURACY: "share of all test samples classified rightly",
+    f"{ACCURACY}/clients": "mean over clients of the share classified rightly",
+}
 
 
 @dataclass(frozen=True)
@@ -78,15 +83,15 @@ _ROWS: tuple[Row, ...] = (
     UserMetric("nDCGt", "DCG: equation 2.8 of the thesis as printed", "higher", accuracy.thesis_ndcg),
     UserMetric("MRR", "mean reciprocal rank", "higher", accuracy.reciprocal_rank),
     UserMetric("MAP", "mean average precision", "higher", accuracy.average_precision),
-    SystemMetric("IC", "item coverage (count)", "higher", coverage.item_coverage),
-    SystemMetric("G", "1 - Gini index", "higher", coverage.gini_diversity),
-    SystemMetric("Gini", "Gini index", "lower", coverage.gini),
-    SystemMetric("SE", "Shannon entropy (bits)", "higher", coverage.shannon_entropy),
-    UserMetric("ACLT", "long-tail items in the list", "higher", popularity.long_tail_count, over="all"),
-    SystemMetric("PopREO", "equal opportunity of head and tail", "lower", popularity.equal_opportunity),
-    SystemMetric("PopRSP", "statistical parity of head and tail", "lower", popularity.statistical_parity),
-    UserMetric("EPC", "expected popularity complement", "higher", novelty.popularity_complement),
-    UserMetric("EFD", "expected free discovery (bits)", "higher", novelty.free_discovery),
+    SystemMetric("IC", "item coverage (count)", "higher", beyond_accuracy.item_coverage),
+    SystemMetric("G", "1 - Gini index", "higher", beyond_accuracy.gini_diversity),
+    SystemMetric("Gini", "Gini index", "lower", beyond_accuracy.gini),
+    SystemMetric("SE", "Shannon entropy (bits)", "higher", beyond_accuracy.shannon_entropy),
+    UserMetric("ACLT", "long-tail items in the list", "higher", beyond_accuracy.long_tail_count, over="all"),
+    SystemMetric("PopREO", "equal opportunity of head and tail", "lower", beyond_accuracy.equal_opportunity),
+    SystemMetric("PopRSP", "statistical parity of head and tail", "lower", beyond_accuracy.statistical_parity),
+    UserMetric("EPC", "expected popularity complement", "higher", beyond_accuracy.popularity_complement),
+    UserMetric("EFD", "expected free discovery (bits)", "higher", beyond_accuracy.free_discovery),
     LabelMetric("BD", "bias disparity", "zero", categories.bias_disparity),
     LabelMetric("BDu", "bias disparity by group of users", "zero", categories.bias_disparity_of_groups),
 )
@@ -119,7 +124,7 @@ def chosen_metrics(names: Sequence[str], kind: Scored = "lists") -> tuple[str, .
         return DEFAULT_METRICS
     own: dict[Scored, tuple[str, ...]] = {
         "lists": METRICS.names(),
-        "ratings": RATING_ERRORS,
+        "ratings": tuple(RATING_ERRORS),
         "labels": tuple(CLASSIFICATION),
     }
     for name in names:
@@ -185,8 +190,50 @@ def has_no_cutoff(key: str) -> bool:
     return is_error(key) or is_of_labels(key)
 
 
+def is_cost(key: str) -> bool:
+    """Metrics are "P@10", errors of ratings or accuracies; what else has no cut-off is a cost."""
+    return "@" not in key and not has_no_cutoff(key)
+
+
+def cutoff(key: str) -> int:
+    """The 10 of "P@10"; 0 where it is no number."""
+    digits = key.rsplit("@", 1)[-1]
+    return int(digits) if digits.isdecimal() else 0
+
+
 def better(key: str) -> Better:
-    """Which direction is better: lower for errors, else as the tables say."""
+    """Which direction is better: costs lower, metrics as their table says, unknown ones higher."""
+    try:
+        return "lower" if is_cost(key) else direction(key)
+    except SettingError:
+        return "higher"
+
+
+def direction(key: str) -> Better:
+    """The same of a metric: lower for errors, else as the tables say; refuses one that nobody knows."""
     if is_of_labels(key):
         return CLASSIFICATION[key.split("/", 1)[0]]
     return "lower" if is_error(key) else metric_of(key).better
+
+
+def title(key: str) -> str:
+    """What a metric measures, in words; the key itself where nobody knows."""
+    if is_error(key):
+        error, _, over = key.partition("/")
+        return f"{RATING_ERRORS[error]} of predicted ratings, {OVER[over]}"
+    if key in ACCURACIES:
+        return ACCURACIES[key]
+    if is_of_labels(key):  # "clients/80" or "rounds/50>80"
+        share, _, target = key.partition("/")[2].rpartition(">")
+        above = f"clients with a local accuracy above {target} %"
+        return f"rounds until {share} % are {above}" if share else f"share of {above}"
+    try:
+        return key if is_cost(key) else metric_of(key).title
+    except SettingError:
+        return key
+
+
+def badness(key: str, value: float) -> float:
+    """A number that is smaller for a better value."""
+    best = better(key)
+    return -value if best == "higher" else abs(value) if best == "zero" else value

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.ranked_lists import NO_ITEM, RankedLists
+from murmura.core.model import NO_ITEM, RankedLists
 from murmura.core.rng import client_secrets
 from murmura.core.split import Split
 from murmura.evaluation.measure import Evaluation, measure
@@ -82,8 +82,7 @@ def sampled_lists(
     answer: Answer, data: Interactions, truth: Relevance, how: CandidateDraws, k: int
 ) -> list[RankedLists]:
     """The lists of each draw: the k best of a user's relevant and drawn items; `data` has all she has."""
-    from murmura.kernels.candidates import draw_unmet
-    from murmura.kernels.ranking import score_blocks
+    from murmura.kernels.ranking import draw_unmet, score_blocks
 
     owned, keys = data.by_user, client_secrets(how.seed, data.n_users)
     items = np.full((how.draws, len(truth.users), k), NO_ITEM, np.int32)

@@ -1,6 +1,7 @@
 """Full ranking of the items a user has not seen, block by block, and which of them are relevant.
 
-No users x items matrix is made, and no item is searched for.
+No users x items matrix is made, and no item is searched for. Last, the items that are drawn for each user as
+the candidates of a sampled evaluation.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from threadpoolctl import threadpool_limits
 
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.interactions import RowIndex
-from murmura.core.ranked_lists import NO_ITEM, RankedLists
+from murmura.core.model import NO_ITEM, RankedLists
+from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
+from murmura.kernels.random.philox import Words, draw_below
 
 Block = NDArray[Any]  # (users of the block, items) float32 or float64
 BLOCK = 256  # users scored at once: 256 x 4,000 float32 stays in the cache
@@ -124,3 +127,43 @@ def find_hits(item: Ints, start: Longs, relevant: Ints, n_items: int, entry: Int
             if where[code] >= first:
                 entry[row, column] = where[code]
     return -1
+
+
+_ZERO = np.uint64(0)
+_CANDIDATES = np.uint64(Purpose.CANDIDATES)
+
+
+@compiled
+def draw_unmet(users: Ints, start: Longs, item: Ints, n_items: int, keys: Words, draw: int, out: Ints) -> None:
+    """Write different items that each of `users` does not have to her row of `out`: (users, m).
+
+    Hers are `item[start[u]:start[u + 1]]`, ascending. The m numbers are those `Stream.choose` gives of her own
+    stream in the round `draw`, as they are drawn; number p is the p-th of the items she does not have.
+    """
+    m = out.shape[1]
+    taken = np.zeros(n_items, np.bool_)
+    below = np.empty(n_items, np.int64)  # of each of her items, how many she does not have are below it
+    for row in range(len(users)):
+        u, own, last = users[row], 0, -1
+        for place in range(start[u], start[u + 1]):
+            if item[place] != last:
+                last = item[place]
+                below[own] = last - own
+                own += 1
+        word = _ZERO
+        for k in range(m):
+            top = n_items - own - m + k
+            drawn, word = draw_below(keys[u], np.uint64(draw), _CANDIDATES, _ZERO, word, np.uint64(top + 1))
+            chosen = top if taken[np.int64(drawn)] else np.int64(drawn)
+            taken[chosen] = True
+            out[row, k] = chosen
+        for k in range(m):
+            taken[out[row, k]] = False
+            low, high = 0, own
+            while low < high:  # how many of her items come before it
+                middle = (low + high) >> 1
+                if below[middle] <= out[row, k]:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[row, k] += low

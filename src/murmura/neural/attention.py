@@ -6,7 +6,7 @@ import numpy as np
 
 from murmura.core.arrays import Bools, Longs, Singles
 from murmura.core.model import Arrays
-from murmura.neural.sequences import Windows
+from murmura.neural.histories import Windows
 
 EPSILON = 1e-5  # added to a variance before its root, in training too
 

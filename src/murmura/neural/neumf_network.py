@@ -6,11 +6,14 @@
 
 Each positive comes with `negatives` items the user has not met in training, drawn anew in each epoch. Both
 parts learn together from the start; the paper's separate training of each beforehand is left out.
+
+Items a user has not met in training, uniformly, without rejection.
 """
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,7 +23,6 @@ from torch.nn import functional
 from murmura.core.arrays import Ints
 from murmura.core.progress import SILENT, Progress
 from murmura.neural.histories import Histories
-from murmura.neural.negatives import UnseenItems
 from murmura.neural.training_loop import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
 
 SPREAD = 0.01  # standard deviation of a new embedding, as in the paper
@@ -112,3 +114,41 @@ def drawn_negatives(histories: Histories, negatives: int, seed: int, epoch: int)
     with one_thread_generator(1_000_003 * epoch + seed) as generator:
         drawn = unmet.draw(who, generator)
     return who.numpy().astype(np.int32), histories.item[drawn.numpy()].astype(np.int32)
+
+
+class UnseenItems(NamedTuple):
+    """Where the items a user has not met lie between those she has.
+
+    Before her j-th item s_j (from 0) lie s_j - j items she has not met. So her r-th unmet item (from 0) is
+    r + the number of her items with s_j - j <= r: one binary search per draw, whatever she has met.
+    """
+
+    start: Tensor  # (users + 1,)
+    before: Tensor  # (entries,) user * (columns + 1) + s_j - j, ascending
+    n_items: int
+
+    @staticmethod
+    def of(histories: Histories) -> UnseenItems:
+        """From what everyone has met."""
+        start, column = torch.from_numpy(histories.start.copy()), torch.from_numpy(histories.column.copy())
+        user = torch.repeat_interleave(start.diff())
+        place = torch.arange(len(column)) - start[user]
+        n_items = len(histories.item)
+        return UnseenItems(start, user * (n_items + 1) + column - place, n_items)
+
+    def has_room(self, user: Tensor) -> Tensor:
+        """Whether there is anything each user has not met."""
+        return self._room(user) > 0
+
+    def draw(self, user: Tensor, generator: torch.Generator) -> Tensor:
+        """One unmet item per entry of `user`; any item for a user who has met everything."""
+        drawn = torch.rand(len(user), generator=generator, dtype=torch.float64)
+        return self.at(user, (drawn * self._room(user)).long()).clamp(max=self.n_items - 1)
+
+    def at(self, user: Tensor, r: Tensor) -> Tensor:
+        """The r-th unmet item of each user."""
+        passed = torch.searchsorted(self.before, user * (self.n_items + 1) + r, right=True)
+        return r + passed - self.start[user]
+
+    def _room(self, user: Tensor) -> Tensor:
+        return self.n_items - (self.start[user + 1] - self.start[user])

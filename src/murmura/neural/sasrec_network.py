@@ -24,7 +24,7 @@ from murmura.core.arrays import Ints
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Rng, server_secret
 from murmura.neural.attention import EPSILON
-from murmura.neural.sequences import Sequences, windows
+from murmura.neural.histories import Sequences, windows
 from murmura.neural.training_loop import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
 
 SPREAD = 0.02  # standard deviation of a new embedding

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from murmura.core.plugins import Registry
+from murmura.engine.part_files import printable
 from murmura.report.drawing import require_report
 from murmura.report.page import Compared, Section, document, write_page
 from murmura.report.sections import facts
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
 from murmura.studies.runs.folders import open_folder
-from murmura.studies.runs.parts import printable
 from murmura.studies.runs.reproduction import ReproductionFolder
 from murmura.studies.search import section as search
 from murmura.studies.search.folder import SearchFolder
@@ -27,7 +27,7 @@ SECTIONS: Registry[SectionOf] = Registry(
         "sweep": "murmura.studies.sweep.section:section",
         "freshness": "murmura.lab.analyses.freshness_section:section",
         "groups": "murmura.lab.groups.section:section",
-        "learning": "murmura.lab.analyses.learning_section:section",
+        "learning": "murmura.lab.classification.learning_section:section",
         "metrics": "murmura.report.sections.metrics:section",
         "traffic": "murmura.report.sections.traffic:section",
         "training": "murmura.report.sections.training:section",

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
+from murmura.engine.part_files import printable
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.runs.parts import printable
 
 AGAIN = "again"  # the folder the commands write
 FILE = f"{AGAIN}.yaml"

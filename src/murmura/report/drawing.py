@@ -18,7 +18,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal
 
 from murmura.core.errors import MissingExtraError
-from murmura.studies.runs.parts import printable
+from murmura.engine.part_files import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

@@ -13,13 +13,13 @@ from typing import Any
 import yaml
 
 from murmura.core.files import write_whole
+from murmura.engine.part_files import printable
 from murmura.report.drawing import Picture
 from murmura.report.glossary import terms_of
 from murmura.report.summary import Results, summarise
 from murmura.report.table import FORMATS, ReportTable
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.item_exposure import Bias, Frequencies, bias, frequencies, with_disparity
-from murmura.studies.runs.parts import printable
 from murmura.studies.sweep.folder import SweepPoint, points
 
 LIST = "tables.txt"  # beside the tables: which of them a report wrote

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from murmura.core.errors import SettingError
-from murmura.core.spelling import did_you_mean
-from murmura.evaluation.metric_names import better
+from murmura.core.errors import SettingError, did_you_mean
+from murmura.evaluation.registry import better
 from murmura.report.drawing import ROW, name_rows, page_style, require_report
 from murmura.studies.result_table import Results, result_values
 

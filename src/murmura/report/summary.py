@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from murmura.core.arrays import Floats, Ids, Ints
+from murmura.engine.part_files import ordered
 from murmura.evaluation import Evaluation
 from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
-from murmura.evaluation.metric_names import badness, cutoff, is_cost
-from murmura.evaluation.paired import PairedDifference, pair_tests
-from murmura.evaluation.registry import has_no_cutoff, is_summary
+from murmura.evaluation.registry import badness, cutoff, has_no_cutoff, is_cost, is_summary
+from murmura.evaluation.significance import PairedDifference, pair_tests
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
-from murmura.studies.runs.parts import ordered
 
 
 @dataclass(frozen=True, eq=False)

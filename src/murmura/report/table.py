@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
+from murmura.engine.part_files import printable
 from murmura.evaluation.intervals import Interval
 from murmura.studies.compare.run import BELOW_MOSTPOP
-from murmura.studies.runs.parts import printable
 
 NONE = "–"  # what a reader sees where there is no value
 

@@ -18,14 +18,13 @@ import numpy as np
 from murmura.aggregation.weighted import Weighted
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.channel.ledger import traffic
-from murmura.core.archive import group
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, Phase
 from murmura.core.errors import SettingError
+from murmura.core.files import group
 from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
-from murmura.core.population import Population
-from murmura.core.tally import Tally
+from murmura.core.population import Population, Tally
 from murmura.data.populations import Rows, write_population
 from murmura.engine.federation import Federation
 from murmura.engine.model_downloads import ModelDownloads

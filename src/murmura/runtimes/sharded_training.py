@@ -26,8 +26,8 @@ from murmura.core.channel import SUM_PROTOCOLS
 from murmura.core.errors import SettingError
 from murmura.core.files import write_whole
 from murmura.core.kernel import blocks_of, parts_of
+from murmura.core.population import Tally
 from murmura.core.settings import as_dict
-from murmura.core.tally import Tally
 from murmura.data.populations import PopulationFiles
 from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
 from murmura.engine.federation import Federation

@@ -26,13 +26,12 @@ from numpy.typing import NDArray
 
 from murmura.channel.consent_draws import ConsentChoices
 from murmura.channel.ledger import TRAFFIC, fractions, histogram
-from murmura.core.archive import prefixed, read_archive, write_archive
 from murmura.core.arrays import Floats, Longs
 from murmura.core.contract import Algorithm, FederationInfo, ServerState
+from murmura.core.files import prefixed, read_archive, write_archive
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.population import Population
+from murmura.core.population import Population, Tally
 from murmura.core.rng import client_secrets
-from murmura.core.tally import Tally
 from murmura.data.populations import PopulationFiles, Rows
 from murmura.engine.checkpoint import Packed, packed, unpack
 from murmura.engine.federation import Federation

@@ -16,13 +16,12 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.contract import History
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.core.method import Method
-from murmura.core.model import Model
-from murmura.core.observed_sum import SumObserver
+from murmura.core.model import Method, Model
+from murmura.core.population import SumObserver
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.update import UpdateObserver
-from murmura.data.groups import ClientGroups, groups_of_file, random_groups
+from murmura.data.user_tables import ClientGroups, groups_of_file, random_groups
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Runtime
 from murmura.engine.fit import Watch, fit

@@ -14,17 +14,26 @@ from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, Validati
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
-from murmura.core.setting_meanings import meanings
-from murmura.core.settings import UNKNOWN, Count, as_dict, changed, field_names, problem, settings, unknown
+from murmura.core.settings import (
+    UNKNOWN,
+    Count,
+    as_dict,
+    changed,
+    field_names,
+    meanings,
+    problem,
+    settings,
+    unknown,
+)
 from murmura.data.reading import READING_KEYS, Reading, given_only
 from murmura.data.sources.registry import data_folder, read_data
 from murmura.data.tables.interactions_file import looks_like_a_file
+from murmura.engine.part_files import named
 from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
 from murmura.engine.protocol_text import with_changes
 from murmura.engine.run_folder import FILES, Run
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.methods import method, method_class, name_and_settings
-from murmura.studies.runs.parts import named
 
 T = TypeVar("T")
 Path_ = tuple[str, ...]

@@ -21,8 +21,6 @@ from murmura.engine.run_folder import MODEL, Run
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
 from murmura.studies.configuration import data_of
 from murmura.studies.methods import method
-from murmura.studies.runs.finished_run import RunFolder
-from murmura.studies.runs.parts import read_typed
 
 T = TypeVar("T")
 
@@ -34,13 +32,13 @@ class EntryRun:
     label: str
     name: str
     settings: dict[str, Any]
-    part: RunFolder
+    part: Run
     prepared: PreparedData
 
     def model(self, progress: Progress = SILENT) -> Model:
         """The model it keeps; trained again where it keeps none, which gives the same."""
         ready, train = method(self.name, self.settings), self.prepared.split.train
-        kept = self.part.run.path / MODEL
+        kept = self.part.path / MODEL
         return ready.load(kept, train) if kept.is_file() else ready.fit(train, self.part.seed, progress)
 
 
@@ -63,7 +61,7 @@ class EntryAnalysis(Generic[T]):
 
     def read(self, run: Run) -> list[T]:
         """What a folder keeps of it."""
-        return read_typed(run, self.file, self.kind, "entries", "analyse the folder again") or []
+        return run.read_typed(self.file, self.kind, "entries", "analyse the folder again") or []
 
     def of_folder(self, folder: Path, data_dir: Path | None = None) -> list[T]:
         """Measure every entry there is in a folder; what it keeps is not repeated."""

@@ -20,14 +20,12 @@ import numpy as np
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import RunError
+from murmura.engine.run_folder import ITEM_ROWS, LISTS, Run
+from murmura.evaluation.beyond_accuracy import gini_index, head_share, rank_correlation
 from murmura.evaluation.categories import category_bias, disparity
-from murmura.evaluation.concentration import head_share, rank_correlation
-from murmura.evaluation.coverage import gini_index
 from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import named_data
-from murmura.studies.runs.finished_run import ITEM_ROWS, LISTS, RunFolder
-from murmura.studies.runs.parts import read_columns
 from murmura.studies.sweep.folder import SweepPoint
 
 PRINTED = "thesis_table_4_5.csv"
@@ -77,12 +75,12 @@ def frequencies(comparison: ComparisonFolder) -> list[Frequencies]:
     return made
 
 
-def _counts(comparison: ComparisonFolder, part: RunFolder, name: str, found: Mapping[str, int]) -> Longs:
+def _counts(comparison: ComparisonFolder, part: Run, name: str, found: Mapping[str, int]) -> Longs:
     """What a file counts, in the order of items.csv; refuses an item that is not there."""
     strange = next((item for item in found if item not in comparison.items), None)
     if strange is not None:
         raise RunError(
-            f"{part.run.path / name} is damaged: '{strange}' is no item of the comparison; run it again."
+            f"{part.path / name} is damaged: '{strange}' is no item of the comparison; run it again."
         )
     return np.array([found.get(item, 0) for item in comparison.items], np.int64)
 
@@ -159,7 +157,7 @@ def printed_bias(data: str) -> dict[str, float]:
 
 def _categories(comparison: ComparisonFolder) -> Relation:
     place = {item: place for place, item in enumerate(comparison.items)}
-    rows = read_columns(comparison.run, "categories.csv", item=place.__getitem__, category=str)
+    rows = comparison.run.read_columns("categories.csv", item=place.__getitem__, category=str)
     labels = sorted({category for _, category in rows})
     code = {name: place for place, name in enumerate(labels)}
     pairs = np.array([(item, code[category]) for item, category in rows], np.int32).reshape(-1, 2)

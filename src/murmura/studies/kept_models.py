@@ -10,19 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from murmura.core.errors import RunError
-from murmura.core.method import EVERYTHING
-from murmura.core.model import Model
+from murmura.core.errors import RunError, did_you_mean
+from murmura.core.model import EVERYTHING, Model
 from murmura.core.progress import SILENT, Progress
-from murmura.core.spelling import did_you_mean
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run_folder import MODEL, Run
-from murmura.evaluation.metric_names import badness, is_cost
+from murmura.evaluation.registry import badness, is_cost
 from murmura.studies.compare.folder import run_name
 from murmura.studies.configuration import data_of
 from murmura.studies.entry_runs import EntryRun, comparison_runs
 from murmura.studies.methods import method
-from murmura.studies.runs.finished_run import RunFolder
 from murmura.studies.runs.folders import open_folder
 from murmura.studies.runs.reproduction import ReproductionFolder
 from murmura.studies.search.folder import SearchFolder
@@ -35,20 +32,20 @@ Keep = Literal["all", "best", "none"]
 
 def drop_worse(plan: Comparison, folder: Path) -> None:
     """Delete the kept models that are no longer the best of their kind, centralised or federated."""
-    kinds: dict[bool, list[RunFolder]] = {}
+    kinds: dict[bool, list[Run]] = {}
     for entry in plan.entries:
-        part = RunFolder(Run(folder / run_name(entry.label, plan.seed)), plan.seed)
-        if part.run.has(MODEL):
+        part = Run(folder / run_name(entry.label, plan.seed), plan.seed)
+        if part.has(MODEL):
             central = method(entry.model, entry.settings).server_reads == EVERYTHING
             kinds.setdefault(central, []).append(part)
     for parts in kinds.values():
         best = max(parts, key=_worth)  # of equal ones the first
         for part in parts:
             if part is not best:
-                (part.run.path / MODEL).unlink()
+                (part.path / MODEL).unlink()
 
 
-def _worth(part: RunFolder) -> float:
+def _worth(part: Run) -> float:
     """Its first metric, higher for a better one."""
     key = next((key for key in part.metrics if not is_cost(key)), None)
     return 0.0 if key is None else -badness(key, part.metrics[key])

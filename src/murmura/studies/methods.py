@@ -16,8 +16,7 @@ from murmura.algorithms.preset import ConfiguredPreset
 from murmura.baselines import BASELINES, baseline
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.method import Method
-from murmura.core.model import Model
+from murmura.core.model import Method, Model
 from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from murmura.core.errors import SettingError
-from murmura.data.splits.day_order import Order
+from murmura.data.splits.temporal import Order
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ORDER
 from murmura.studies.methods import method

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 
 from murmura.core.errors import SettingError
-from murmura.core.html_table import PlainTable, number
-from murmura.evaluation.measure import Evaluation
+from murmura.evaluation.measure import Evaluation, PlainTable, number
 from murmura.studies.compare.run import EntryMeans
 from murmura.studies.runs.trials import Trial
 

@@ -22,12 +22,10 @@ from mlflow.tracking import MlflowClient
 
 from murmura.core.errors import RunError
 from murmura.core.version import __version__
-from murmura.engine.curve_file import FILE as CURVE
+from murmura.engine.experiment import CURVE
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.runs.finished_run import RunFolder
 from murmura.studies.runs.folders import Folder, open_folder
-from murmura.studies.runs.parts import read_grid
 from murmura.studies.runs.trials import name_of
 from murmura.studies.search.folder import SearchFolder
 
@@ -43,7 +41,7 @@ class ToldRun:
 
     name: str
     settings: Mapping[str, Any]
-    part: RunFolder | None = None  # the folder of its numbers
+    part: Run | None = None  # the folder of its numbers
     steps: Steps = ()  # numbers that no folder has
 
 
@@ -135,7 +133,7 @@ def _inside(folder: Folder) -> Iterator[ToldRun]:
         for model in folder.models:
             settings = {"label": model.label, "name": model.name, **_plain(model.settings)}
             for part in model.done:
-                yield ToldRun(part.run.path.name, {**settings, "seed": part.seed}, part)
+                yield ToldRun(part.path.name, {**settings, "seed": part.seed}, part)
 
 
 def _has_one_run(folder: Folder) -> TypeGuard[ComparisonFolder]:
@@ -154,7 +152,7 @@ def _tried(folder: SearchFolder) -> Iterator[ToldRun]:
         yield ToldRun(name, {"model": folder.model, **_plain(own)}, None, sorted(steps, key=itemgetter(0)))
 
 
-def _rounds(part: RunFolder) -> Steps:
+def _rounds(part: Run) -> Steps:
     """What the ledger counted per round, or per epoch of very many."""
     if (table := part.rounds) is None:
         return ()
@@ -162,11 +160,11 @@ def _rounds(part: RunFolder) -> Steps:
     return [(int(line.pop("rounds")), line) for line in lines]
 
 
-def _curve(part: RunFolder) -> Steps:
+def _curve(part: Run) -> Steps:
     """How many of a classifier's samples were right after every round: mean over clients."""
-    if not part.run.has(CURVE):
+    if not part.has(CURVE):
         return ()
-    rows = read_grid(part.run, CURVE)[1].tolist()
+    rows = part.read_grid(CURVE)[1].tolist()
     return [(int(row[0]), {"accuracy/clients": math.fsum(row[1:]) / len(row[1:])}) for row in rows]
 
 

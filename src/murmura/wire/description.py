@@ -14,7 +14,7 @@ import numpy as np
 
 from murmura.core.contract import Algorithm, FederationInfo
 from murmura.core.errors import MurmuraError
-from murmura.core.feature_codec import decode_features, encode_features
+from murmura.core.features import decode_features, encode_features
 from murmura.core.interactions import Vocabulary
 from murmura.core.samples import Classification
 from murmura.wire.refusals import json_object, malformed

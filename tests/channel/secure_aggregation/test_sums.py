@@ -13,9 +13,8 @@ from murmura.channel.sum_protocol import AbortedSumError, DropOuts, SumProtocol
 from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import FederationError, SettingError
-from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng, Words, client_secrets
-from murmura.core.row_bounds import RowBounds
 from murmura.core.update import SparseRows, Update
 from murmura.lab.protections.additive import AdditiveShares, joined, split_among
 from murmura.lab.protections.pairwise_masks import PairwiseMasks

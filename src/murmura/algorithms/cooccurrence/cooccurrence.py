@@ -66,9 +66,8 @@ from murmura.core.contract import (
 )
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
-from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng, Words
-from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.item_weights import cut_negative

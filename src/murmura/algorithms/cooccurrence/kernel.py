@@ -15,8 +15,7 @@ from murmura.algorithms.cooccurrence.model_settings import RankingSettings
 from murmura.core.arrays import Bools, Longs
 from murmura.core.contract import FederationInfo, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel, Kernel
-from murmura.core.population import Population, States
-from murmura.core.tally import Tally
+from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.packing import add_pairs
 from murmura.kernels.shared_rows import draw_consent

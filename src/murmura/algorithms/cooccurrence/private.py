@@ -33,6 +33,7 @@ from murmura.algorithms.cooccurrence.model_settings import RankingSettings
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE
 from murmura.algorithms.cooccurrence.scoring import WeightBlend, recency
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
+from murmura.core.channel import NoiseOutlook
 from murmura.core.contract import (
     Algorithm,
     ClientState,
@@ -49,7 +50,6 @@ from murmura.core.contract import (
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update

@@ -16,8 +16,7 @@ from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.core.arrays import Bools, Ints, Singles
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, Kernel
-from murmura.core.population import Population, States
-from murmura.core.tally import Tally
+from murmura.core.population import Population, States, Tally
 
 
 @dataclass(frozen=True)

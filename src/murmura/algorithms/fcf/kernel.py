@@ -20,8 +20,7 @@ from murmura.algorithms.fcf.fcf import FCFPaper
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
 from murmura.core.contract import FederationInfo, RoundContext, Total
 from murmura.core.kernel import CohortRound, Kernel, VectorSlice
-from murmura.core.population import Population, States
-from murmura.core.tally import Tally
+from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
 from murmura.kernels.random.draws import initial_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from murmura.algorithms.fedmf.fedmf import FedMF
 from murmura.algorithms.preset import ROUNDS, Preset
-from murmura.core.grouping import Grouping
+from murmura.core.schedule import Grouping
 
 FEDMF = Preset(
     "fedmf",

@@ -16,9 +16,8 @@ from murmura.algorithms.fpl.loops import run_single_triples, stochastic_rounds
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState, Total
 from murmura.core.kernel import CohortRound, CompiledChannel, Kernel, parts_of
-from murmura.core.population import Population, States
+from murmura.core.population import Population, States, Tally
 from murmura.core.rng import Purpose, Words
-from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.fpl.arithmetic import (
     Disclosed,
@@ -29,8 +28,15 @@ from murmura.kernels.fpl.arithmetic import (
     Workspace,
     block_of,
 )
-from murmura.kernels.fpl.channel_rounds import run_channel_round, upload_shared_counts
-from murmura.kernels.fpl.cohorts import count_shared, merge_blocks, pass_block, run_blocks, single_rounds
+from murmura.kernels.fpl.cohorts import (
+    count_shared,
+    merge_blocks,
+    pass_block,
+    run_blocks,
+    run_channel_round,
+    single_rounds,
+    upload_shared_counts,
+)
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, mark_own
 from murmura.kernels.random.draws import initial_rows
 

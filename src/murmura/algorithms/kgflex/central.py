@@ -32,8 +32,8 @@ from murmura.core.rng import Purpose, Rng, Words, client_secrets, guest_secret, 
 from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.triple_sampling import UserItems
 from murmura.kernels.fpl.triples import FlatPopulation, can_compare, draw_triples
+from murmura.kernels.item_weights import require_features
 from murmura.kernels.random.philox import permute
-from murmura.kernels.tfidf import require_features
 
 Times = Annotated[int, Field(ge=0)]
 FOLD_IN_VISITS = 10

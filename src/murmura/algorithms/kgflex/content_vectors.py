@@ -20,7 +20,7 @@ from murmura.core.contract import FederationInfo, ServerState
 from murmura.core.features import ItemFeatures
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import settings
-from murmura.kernels.tfidf import item_vectors
+from murmura.kernels.item_weights import item_vectors
 
 
 @settings

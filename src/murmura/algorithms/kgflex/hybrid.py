@@ -32,8 +32,8 @@ from murmura.core.contract import (
 )
 from murmura.core.errors import SettingError
 from murmura.core.message import MessageSpec
+from murmura.core.model import ScoreTerms
 from murmura.core.rng import Rng
-from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, Update
 

@@ -12,8 +12,7 @@ from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, Kernel
 from murmura.core.message import MessageSpec
-from murmura.core.population import Population, States
-from murmura.core.tally import Tally
+from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:

@@ -29,8 +29,7 @@ from murmura.algorithms.kgflex.paper import known
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel, parts_of
-from murmura.core.population import Population, States
-from murmura.core.tally import Tally
+from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:

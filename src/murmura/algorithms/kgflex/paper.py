@@ -39,8 +39,8 @@ from murmura.core.contract import (
 from murmura.core.errors import DivergenceError
 from murmura.core.features import ItemFeatures
 from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.model import ScoreTerms
 from murmura.core.rng import Purpose, Rng, Stream
-from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 

@@ -20,10 +20,9 @@ from murmura.core.features import predicate_of
 from murmura.core.interactions import Vocabulary
 from murmura.data.graphs.graph_triples import COLUMNS
 from murmura.data.sources.item_features import codes_of, side_columns, side_rows
-from murmura.data.tables.column_names import GUESSES, named
-from murmura.data.tables.dialect import separator_by_name, sniff_separator
+from murmura.data.tables.column_kinds import quoted_names
+from murmura.data.tables.dialect import GUESSES, named, separator_by_name, sniff_separator
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import quoted_names
 
 VALUES = "|"  # between several values in one cell
 

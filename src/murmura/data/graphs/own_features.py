@@ -26,9 +26,9 @@ from murmura.data.graphs.feature_table import (
 )
 from murmura.data.graphs.graph_triples import Graph, is_graph, read_graph, table_of_triples, whole_graph
 from murmura.data.sources.item_features import column_for, relation_of_codes
-from murmura.data.tables.checked_table import left_out
+from murmura.data.tables.column_kinds import quoted_names
 from murmura.data.tables.text_file import TextFile, read_text
-from murmura.data.tables.text_layout import quoted_names
+from murmura.data.tables.text_table import left_out
 
 
 @settings

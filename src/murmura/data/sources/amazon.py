@@ -5,8 +5,8 @@ from __future__ import annotations
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError
 from murmura.data.sources.source import Source, SourceFile, SourceFolder
-from murmura.data.tables.checked_table import interactions_of
-from murmura.data.tables.text_layout import ColumnKind, TextLayout, quoted_names
+from murmura.data.tables.column_kinds import ColumnKind, TextLayout, quoted_names
+from murmura.data.tables.text_table import interactions_of
 
 # ids are text even where they look like numbers: their order decides ties, and the papers' was that of text
 _KINDS = {

@@ -11,8 +11,8 @@ from murmura.core.errors import DataError
 from murmura.data.sources.amazon import FEDBPR_FILES
 from murmura.data.sources.item_features import relation_of_rows
 from murmura.data.sources.source import Source, SourceFile, SourceFolder
-from murmura.data.tables.checked_table import interactions_of
-from murmura.data.tables.text_layout import ColumnKind, TextLayout
+from murmura.data.tables.column_kinds import ColumnKind, TextLayout
+from murmura.data.tables.text_table import interactions_of
 
 CHECK_INS = TextLayout(
     "\t",

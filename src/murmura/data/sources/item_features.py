@@ -12,9 +12,9 @@ from murmura.core.arrays import Ids, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.data.tables.line_reader import lines
+from murmura.data.tables.column_kinds import WHOLE, TextLayout, is_whole, quoted, whole_of
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import WHOLE, TextLayout, is_whole, quoted, whole_of
+from murmura.data.tables.text_table import lines
 
 LONGEST_TEXT = 1_000  # characters of a name or link; one endless text would widen the column of every item
 

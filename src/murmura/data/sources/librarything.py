@@ -14,10 +14,9 @@ import polars as pl
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError
 from murmura.data.sources.source import Source, SourceFolder, side
-from murmura.data.tables.checked_table import interactions_of, left_out
-from murmura.data.tables.line_reader import Rows, read_careful
+from murmura.data.tables.column_kinds import ColumnKind, ColumnSpec
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import ColumnKind, ColumnSpec
+from murmura.data.tables.text_table import Rows, interactions_of, left_out, read_careful
 
 UNTIMED = "UI2.txt"
 _USER = ColumnSpec("user", 0, ColumnKind.TEXT_ID, "user")

@@ -10,8 +10,8 @@ from murmura.core.interactions import Vocabulary
 from murmura.data.graphs.feature_table import listed_features, predicate_and_object, read_mapping
 from murmura.data.sources.item_features import column_for, number_ids, relation_for, side_columns
 from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
-from murmura.data.tables.checked_table import interactions_of
-from murmura.data.tables.text_layout import ColumnKind, TextLayout
+from murmura.data.tables.column_kinds import ColumnKind, TextLayout
+from murmura.data.tables.text_table import interactions_of
 
 RATINGS = TextLayout(
     "\t",

@@ -15,8 +15,8 @@ from murmura.data.graphs.feature_table import read_mapping
 from murmura.data.graphs.graph_triples import edge_list, joined
 from murmura.data.sources.item_features import column_for, number_ids, relation_for, side_rows
 from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
-from murmura.data.tables.checked_table import interactions_of
-from murmura.data.tables.text_layout import ColumnKind, TextLayout
+from murmura.data.tables.column_kinds import ColumnKind, TextLayout
+from murmura.data.tables.text_table import interactions_of
 
 OWNER = "GroupLens Research, University of Minnesota"
 _FILES = "https://files.grouplens.org/datasets/movielens"

@@ -11,23 +11,19 @@ from pathlib import Path
 import numpy as np
 
 from murmura.core.catalogue import Dataset
-from murmura.core.errors import DataError, SettingError
+from murmura.core.errors import DataError, SettingError, did_you_mean
 from murmura.core.interactions import Interactions
 from murmura.core.plugins import Registry
-from murmura.core.spelling import did_you_mean
 from murmura.data.frames import from_frame, from_sparse, is_sparse
 from murmura.data.graphs.exploration import EXCLUDED
-from murmura.data.likes import likes_of
 from murmura.data.reading import READING_KEYS, Reading, described
-from murmura.data.repeats import Repeats
+from murmura.data.repeats import Repeats, likes_of
 from murmura.data.sources import (
     amazon,
-    celeba,
     embedded,
     foursquare,
     librarything,
     linked_subsets,
-    mnist,
     movielens,
     synthetic,
 )
@@ -58,9 +54,11 @@ SOURCES: Registry[Source] = Registry(
             linked_subsets.YAHOO_MOVIES,
             linked_subsets.FACEBOOK_BOOKS,
             librarything.LIBRARYTHING,
-            mnist.MNIST,
-            celeba.CELEBA,
         )
+    }
+    | {  # of samples with labels
+        "mnist": "murmura.lab.classification.mnist:MNIST",
+        "celeba": "murmura.lab.classification.celeba:CELEBA",
     },
     "a Source whose name is that of its entry point",
     _source,

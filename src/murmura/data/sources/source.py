@@ -12,9 +12,9 @@ import polars as pl
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.data.tables.checked_table import left_out, read_table
+from murmura.data.tables.column_kinds import TextLayout
 from murmura.data.tables.text_file import TextFile, read_raw, read_text, unpacked
-from murmura.data.tables.text_layout import TextLayout
+from murmura.data.tables.text_table import left_out, read_table
 
 
 @dataclass(frozen=True)

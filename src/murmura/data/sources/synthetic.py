@@ -1,9 +1,15 @@
-"""Made-up data with a known structure: a generator that scales, and a checkerboard whose answer is known."""
+"""Made-up data with a known structure: a generator that scales, and a checkerboard whose answer is known.
+
+A population of very many clients has the same planted tastes and popularity, all rows shared and of value 1. It
+is written range by range in constant memory: every range of clients is drawn by itself from (seed, its first
+client), so that it could be made again without the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -13,8 +19,10 @@ from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.settings import settings
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import changed, settings
 from murmura.core.split import TEST, TRAIN, Split
+from murmura.data.populations import RANGE, PopulationFiles, PopulationWriter, Rows
 
 BLOCK = 2**20  # draws at a time: memory stays small beside the rows themselves
 PATIENCE = 12  # rounds of drawing by popularity before the rest is drawn uniformly
@@ -207,3 +215,34 @@ def refuse_impossible(plan: SyntheticSettings) -> None:
         )
     if plan.groups > plan.items:
         raise SettingError(f"synth.groups must be at most the {plan.items:,} items, but is {plan.groups:,}.")
+
+
+def write_synthetic(
+    folder: Path, plan: SyntheticSettings, size: int = RANGE, progress: Progress = SILENT
+) -> PopulationFiles:
+    """Write the population of a plan; the same plan and size of a range give the same bytes."""
+    refuse_impossible(plan)
+    rng = np.random.default_rng(plan.seed)
+    group_of_item = (rng.permutation(plan.items) % plan.groups).astype(np.int32)
+    line, writer = ItemLine.of(plan, rng, group_of_item), PopulationWriter(folder, plan.items)
+    progress.begin("clients", plan.users)
+    try:
+        for first in range(0, plan.users, size):
+            last = min(first + size, plan.users)
+            writer.add(_range(plan, line, first, last))
+            progress.advance(last - first)
+    finally:
+        progress.end()
+    return writer.close(f"made up: {plan}")
+
+
+def _range(plan: SyntheticSettings, line: ItemLine, first: int, last: int) -> Rows:
+    """Clients first to last, who have the share of the rows that is due to so many people."""
+    before, after = (plan.interactions * place // plan.users for place in (first, last))
+    here = changed(plan, users=last - first, interactions=after - before)
+    rng = np.random.default_rng((plan.seed, first))
+    group_of_user = (rng.permutation(here.users) % plan.groups).astype(np.int32)
+    wanted = activity(here, rng)
+    pairs = distinct_pairs(here, rng, wanted, line, group_of_user)
+    start = np.concatenate(([0], np.cumsum(wanted)))
+    return Rows(start, (pairs % plan.items).astype(np.int32))

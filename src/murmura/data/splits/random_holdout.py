@@ -1,4 +1,7 @@
-"""Splits at random: those of the published tables, bit for bit, and those of a modern generator."""
+"""Splits at random: those of the published tables, bit for bit, and those of a modern generator.
+
+Cold items are held out whole.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
 from murmura.core.split import TEST, VALIDATION, Split
-from murmura.data.ordering import place_in_history
+from murmura.data.repeats import place_in_history
 from murmura.data.splits.rule import Seed, SplitFraction, apply_rule, floor_fraction
 
 
@@ -172,3 +175,28 @@ class KFold:
         part[fold_of == fold] = TEST
         told = f"k={self.k}, fold={fold}, validation={str(self.validation).lower()}, seed={self.seed}"
         return Split(f"k-fold({told})", data, part)
+
+
+@settings
+class ColdItems:
+    """Of the n items that occur floor(test * n), drawn at random, go to the test part with all their rows.
+
+    The validation part is drawn from the remaining items by the same rule.
+    """
+
+    kind: Literal["cold-items"] = "cold-items"
+    test: SplitFraction = 0.2
+    validation: SplitFraction = 0.0
+    seed: Seed = 42
+
+    def apply(self, data: Interactions) -> Split:
+        """Draw the items of the test part, then those of the validation part."""
+        name = f"cold-items(test={self.test:g}, validation={self.validation:g}, seed={self.seed})"
+        return apply_rule(name, data, self._drawn, self.validation > 0)
+
+    def _drawn(self, data: Interactions, stage: int) -> Bools:
+        items = np.flatnonzero(data.item_counts)
+        wanted = int(floor_fraction((self.test, self.validation)[stage], np.array([len(items)]))[0])
+        held: Bools = np.zeros(data.n_items, np.bool_)
+        held[np.random.default_rng([self.seed, stage]).permutation(items)[:wanted]] = True
+        return held[data.item]

@@ -3,45 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Protocol
 
-from pydantic import Field
+from pydantic import PlainSerializer, PlainValidator
 
 from murmura.core.errors import SettingError
-from murmura.core.plugins import unknown_name
-from murmura.data.interchange.split_files import GivenSplit
-from murmura.data.splits.cold_items import ColdItems
-from murmura.data.splits.leave_one_out import LeaveOneOut
-from murmura.data.splits.partition import PartitionDirichlet, PartitionIid, PartitionShards
-from murmura.data.splits.random_holdout import CoveredRandomHoldout, KFold, LegacyRandomHoldout, RandomHoldout
-from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
+from murmura.core.interactions import Interactions
+from murmura.core.plugins import imported, unknown_name
+from murmura.core.settings import as_dict
+from murmura.core.split import Split
+from murmura.data.splits.random_holdout import (
+    ColdItems,
+    CoveredRandomHoldout,
+    KFold,
+    LegacyRandomHoldout,
+    RandomHoldout,
+)
+from murmura.data.splits.split_files import GivenSplit
+from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, LeaveOneOut, TemporalHoldout
 
-AnySplit = Annotated[
-    TemporalHoldout
-    | ElliotTemporalHoldout
-    | LegacyRandomHoldout
-    | RandomHoldout
-    | CoveredRandomHoldout
-    | LeaveOneOut
-    | FixedTime
-    | KFold
-    | ColdItems
-    | PartitionIid
-    | PartitionShards
-    | PartitionDirichlet
-    | GivenSplit,
-    Field(discriminator="kind"),
-]
 
-# a new split is one class and one row above; one that was made elsewhere has a path, and no name
-SPLITS: dict[str, type] = {
-    rule.kind: rule for rule in get_args(get_args(AnySplit)[0]) if rule is not GivenSplit
+class SplitRule(Protocol):
+    """What cuts a data set; its settings have its kind among them."""
+
+    @property
+    def kind(self) -> str:
+        """Its name."""
+
+    def apply(self, data: Interactions) -> Split:
+        """The rows, and the part that each of them is in."""
+
+
+_CUTS: tuple[Any, ...] = (
+    TemporalHoldout,
+    ElliotTemporalHoldout,
+    LegacyRandomHoldout,
+    RandomHoldout,
+    CoveredRandomHoldout,
+    LeaveOneOut,
+    FixedTime,
+    KFold,
+    ColdItems,
+)
+DEALS = "partition-"  # how the names of splits begin that deal samples to clients
+# a new split is one class and one row above: the class, or "module:class", which is imported when it is named
+SPLITS: dict[str, Any] = {rule.kind: rule for rule in _CUTS} | {
+    f"{DEALS}iid": "murmura.lab.classification.partition:PartitionIid",
+    f"{DEALS}shards": "murmura.lab.classification.partition:PartitionShards",
+    f"{DEALS}dirichlet": "murmura.lab.classification.partition:PartitionDirichlet",
 }
 
 
-def split_named(kind: str, values: Mapping[str, Any] | None = None) -> AnySplit:
-    """The split behind a name, with some settings changed."""
+def split_class(kind: str) -> type[SplitRule]:
+    """The class behind a name."""
     if kind not in SPLITS:
         raise SettingError(unknown_name("split", kind, tuple(SPLITS)))
-    made: AnySplit = SPLITS[kind](**(values or {}))
-    return made
+    found: type[SplitRule] = imported(SPLITS[kind])
+    return found
+
+
+def split_named(kind: str, values: Mapping[str, Any] | None = None) -> SplitRule:
+    """The split behind a name, with some settings changed."""
+    return split_class(kind)(**(values or {}))
+
+
+def _read(given: Any) -> SplitRule:
+    """A split from its plain values; one that was made elsewhere has a path, and no name in the table."""
+    if not isinstance(given, Mapping):
+        rule: SplitRule = given
+        return rule
+    values = {key: value for key, value in given.items() if key != "kind"}
+    kind = str(given.get("kind"))
+    return GivenSplit(**values) if kind == GivenSplit.kind else split_named(kind, values)
+
+
+AnySplit = Annotated[SplitRule, PlainValidator(_read), PlainSerializer(as_dict)]

@@ -1,18 +1,24 @@
-"""Splits by time: per user (two rules that differ by up to one row), or at one moment for everybody."""
+"""Splits by time: per user, at one moment for everybody, or one row of every user; and times cut to whole days.
+
+The two rules per user differ by up to one row. Cutting times to days hides what came first inside a day.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from murmura.core.arrays import Bools
+from murmura.core.arrays import Bools, Longs
+from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
 from murmura.core.split import Split
-from murmura.data.ordering import place_in_history
-from murmura.data.splits.rule import SplitFraction, apply_rule, floor_fraction, times
+from murmura.data.repeats import place_in_history
+from murmura.data.splits.random_holdout import random_place
+from murmura.data.splits.rule import Seed, SplitFraction, apply_rule, floor_fraction, times
 
 
 @settings
@@ -97,3 +103,67 @@ class FixedTime:
         most = int(floor_fraction((self.test, self.validation)[stage], np.array([len(data)]))[0])
         newest_kept = np.sort(time)[len(data) - most - 1] if len(data) else 0
         return time > newest_kept
+
+
+@settings
+class LeaveOneOut:
+    """One row per user is held out: the newest, or one at random.
+
+    Of equal times it is the lower item id, or with `ties=first-row` the row that comes first in the source.
+
+    With `validation` one more by the same rule. A user's last row is never taken from training, so a user with
+    a single row is not tested.
+    """
+
+    kind: Literal["leave-one-out"] = "leave-one-out"
+    pick: Literal["newest", "random"] = "newest"
+    ties: Literal["lower-id", "first-row"] = "lower-id"
+    validation: bool = False
+    seed: Seed = 42
+
+    @model_serializer(mode="wrap")
+    def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A run folder says what decides between equal times only where it is not the usual."""
+        written: dict[str, Any] = plain(self)
+        return {key: value for key, value in written.items() if key != "ties" or value != "lower-id"}
+
+    def apply(self, data: Interactions) -> Split:
+        """Take one row of every user who has two, then perhaps another."""
+        told = f"pick={self.pick}, validation={str(self.validation).lower()}"
+        told += "" if self.ties == "lower-id" else f", ties={self.ties}"
+        seed = f", seed={self.seed}" if self.pick == "random" else ""
+        return apply_rule(f"leave-one-out({told}{seed})", data, self._one, self.validation)
+
+    def _one(self, data: Interactions, stage: int) -> Bools:
+        if self.pick == "newest":
+            ties = data.item if self.ties == "lower-id" else np.arange(len(data))
+            place = place_in_history(data, -times(data, self.kind), ties)
+        else:
+            place = random_place(data, self.seed, stage)
+        first: Bools = place == 0
+        return first & (data.user_counts[data.user] > 1)
+
+
+Order = Literal["real", "day"]  # of a person's rows, as methods see it
+DAY = 86_400  # seconds
+
+
+def begin_of_day(time: Longs) -> Longs:
+    """When the day (UTC) of each time began."""
+    begun: Longs = time - time % DAY
+    return begun
+
+
+def cut_to_days(split: Split) -> Split:
+    """The same parts, every time that of its day's beginning (UTC), rows by user, item and day.
+
+    Rows in the order of their source would tell what the times no longer do.
+    """
+    data = split.data
+    if data.time is None:
+        raise DataError(
+            "order=day needs a time for every row, but this data has none; leave the order out (--order real)."
+        )
+    day = begin_of_day(data.time)
+    order = np.lexsort((data.value, day, data.item, data.user))
+    return Split(split.name, replace(data, time=day).rows(order), split.part[order])

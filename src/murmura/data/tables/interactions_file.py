@@ -14,15 +14,12 @@ from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
 from murmura.data.repeats import Repeats, apply_repeats, repeated_rows, repeats_sentence
 from murmura.data.sources.item_features import relation_of_rows
-from murmura.data.tables.checked_table import CheckedTable, interactions_of, left_out, read_table
-from murmura.data.tables.column_names import PARTS, is_usual, named
-from murmura.data.tables.dialect import BY_SUFFIX
+from murmura.data.tables.column_kinds import ColumnKind, time_sentence
+from murmura.data.tables.dialect import BY_SUFFIX, PARTS, is_usual, named
 from murmura.data.tables.own_layout import own_layout, require_names, said_columns
-from murmura.data.tables.parquet import is_parquet, open_parquet
 from murmura.data.tables.text_file import read_own_text
-from murmura.data.tables.text_layout import ColumnKind
-from murmura.data.tables.times import time_sentence
-from murmura.data.tables.typed_table import checked_columns
+from murmura.data.tables.text_table import CheckedTable, interactions_of, left_out, read_table
+from murmura.data.tables.typed_table import checked_columns, is_parquet, open_parquet
 
 WRITTEN = (".parquet", ".csv", ".tsv")
 _SUFFIXES = {*BY_SUFFIX, ".txt", ".parquet", ".pq", ".dat", ".data"}

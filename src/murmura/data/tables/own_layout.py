@@ -9,19 +9,29 @@ from dataclasses import dataclass
 import polars as pl
 
 from murmura.core.errors import DataError
-from murmura.data.tables.checked_table import DECIMAL_COMMA
-from murmura.data.tables.column_names import by_order, is_usual, missing, named
+from murmura.data.tables.column_kinds import (
+    EARLIEST,
+    FORMS,
+    TextLayout,
+    kind_of_times,
+    numbers_of,
+    quoted,
+    quoted_names,
+)
 from murmura.data.tables.dialect import (
     BY_SUFFIX,
     Dialect,
+    by_order,
     dialect_of,
+    is_usual,
+    missing,
+    named,
     require_columns,
     show_lines,
     tidied,
 )
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import TextLayout, numbers_of, quoted, quoted_names
-from murmura.data.tables.times import EARLIEST, FORMS, kind_of_times
+from murmura.data.tables.text_table import DECIMAL_COMMA
 
 MOST = 4  # columns without names whose order says enough: user, item, value, time
 

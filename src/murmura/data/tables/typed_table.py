@@ -2,22 +2,52 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 
 import polars as pl
 
 from murmura.core.errors import DataError
-from murmura.data.tables.checked_table import SAMPLE, CheckedTable
-from murmura.data.tables.column_reader import first_reason
-from murmura.data.tables.text_layout import (
+from murmura.data.tables.column_kinds import (
     FURTHEST,
     LONGEST_ID,
     ColumnKind,
+    in_seconds,
+    kind_of_times,
     quoted,
     quoted_names,
+    times_of,
 )
-from murmura.data.tables.times import in_seconds, kind_of_times, times_of
+from murmura.data.tables.text_file import read_raw
+from murmura.data.tables.text_table import SAMPLE, CheckedTable, first_reason
+
+MAGIC = b"PAR1"
+
+
+def is_parquet(path: Path) -> bool:
+    """By its name, or by its first bytes."""
+    if path.suffix.lower() in {".parquet", ".pq"}:
+        return True
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == MAGIC
+    except (OSError, ValueError):
+        return False
+
+
+def open_parquet(path: Path) -> pl.DataFrame:
+    """The table as it lies there."""
+    raw = read_raw(path)
+    try:
+        return pl.read_parquet(io.BytesIO(raw))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        reason = str(error).split("\n", 1)[0][:80]
+        raise DataError(
+            f"{path}: the file must be a Parquet table, but is not ({reason}); get it again."
+        ) from None
+
 
 _MUST_BE = {"user": "whole numbers or text", "value": "numbers", "time": "seconds since 1970 or dates"}
 

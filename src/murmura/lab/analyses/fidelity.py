@@ -14,8 +14,7 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
-from murmura.core.model import Model
-from murmura.core.score_terms import ScoreTerms
+from murmura.core.model import Model, ScoreTerms
 from murmura.studies.entry_runs import EntryAnalysis, EntryRun
 
 REASONS = ("first reason", "largest term", "random feature")

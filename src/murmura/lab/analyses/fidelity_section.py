@@ -12,7 +12,6 @@ from murmura.lab.analyses.fidelity import FIDELITY, LENGTH, REASONS, Fidelity
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, number, plain_table
-from murmura.studies.runs.parts import read_columns
 
 EXPLAINED = 3  # models whose reasons are drawn
 MOST = 8  # bars of one person; what is left is one more
@@ -20,7 +19,7 @@ MOST = 8  # bars of one person; what is left is one more
 
 def section(compared: Compared) -> Section | None:
     """The reasons of the first seed of the first models that give any, and what removal says of them."""
-    firsts = [(model.label, model.parts[0].run) for model in compared.folder.models if model.parts]
+    firsts = [(model.label, model.parts[0]) for model in compared.folder.models if model.parts]
     known = [(label, found) for label, run in firsts if (found := read_reasons(run))]
     pictures = [reasons_picture(place, *one) for place, one in enumerate(known[:EXPLAINED])]
     measured = FIDELITY.read(compared.folder.run)
@@ -62,7 +61,7 @@ def read_reasons(run: Run) -> list[ExplainedItem]:
     if not run.has(REASONS_FILE):
         return []
     found: dict[tuple[str, str], list[Bar]] = {}
-    rows = read_columns(run, REASONS_FILE, user=str, item=str, name=str, term=float, because=int)
+    rows = run.read_columns(REASONS_FILE, user=str, item=str, name=str, term=float, because=int)
     for user, item, name, term, because in rows:
         found.setdefault((user, item), []).append(Bar(name, term, because == 1))
     return [ExplainedItem(user, item, tuple(bars)) for (user, item), bars in found.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from murmura.evaluation.metric_names import title
+from murmura.evaluation.registry import title
 from murmura.report.drawing import Picture, canvas, curve_styles, logarithmic, note
 from murmura.report.page import Compared, Section
 from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, plain_table

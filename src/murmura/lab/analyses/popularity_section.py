@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Longs
-from murmura.evaluation.concentration import HEAD, ranked_shares
+from murmura.evaluation.beyond_accuracy import HEAD, ranked_shares
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, plain_table

@@ -19,8 +19,8 @@ from murmura.core.contract import FederationInfo, History
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets
+from murmura.engine.run_folder import Run
 from murmura.studies.entry_runs import EntryAnalysis, EntryRun
-from murmura.studies.runs.finished_run import RunFolder
 
 MOST = (5, 10, 50, 100, None)  # of her features the most informative so many; None: all
 QUARTILES = (25, 50, 75)
@@ -112,7 +112,7 @@ def _first(total: Floats) -> Ints:
     return order[total[order] > 0].astype(np.int32)
 
 
-def _lists(part: RunFolder, train: Interactions) -> tuple[Ints, list[Ints]]:
+def _lists(part: Run, train: Interactions) -> tuple[Ints, list[Ints]]:
     """The users of the lists a run keeps, and the first LENGTH items of each."""
     found: dict[str, list[str]] = {}
     for user, rank, item, _ in part.read_lists():

@@ -20,7 +20,7 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.contract import History, RoundContext, Total
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.core.observed_sum import ObservedSum
+from murmura.core.population import ObservedSum
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, Stream, server_secret
 from murmura.core.settings import as_dict

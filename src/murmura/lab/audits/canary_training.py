@@ -60,8 +60,7 @@ class Canaries:
         total, places = np.zeros(chain.words, np.int64), self.places(chain)
         for canary in np.flatnonzero(self.coins).tolist():
             sent = SparseVector(np.sort(places[canary]), self._size(chain))
-            for stage in chain.stages:
-                sent = stage.device(sent, Rng(self._secrets[canary], round))
+            sent = chain.whole_numbers(sent, Rng(self._secrets[canary], round))
             total[sent.place] += sent.value.astype(np.int64)
             total[0] += 1
         return total
@@ -70,7 +69,7 @@ class Canaries:
         """Add how much of each canary is in what a round released, in units of its noise."""
         places = self.places(chain)
         spread = np.maximum(chain.sigma[places], 1).astype(np.float64)
-        steps = chain.stages[-1].server(np.ones(chain.words))[places]
+        steps = chain.steps[places]
         self.scores += (released[places] * (self._size(chain) / steps) / spread**2).sum(axis=1)
 
     def _size(self, chain: Chain) -> Floats:

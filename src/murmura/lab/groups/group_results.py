@@ -17,10 +17,9 @@ from murmura.algorithms import algorithm
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError
 from murmura.core.schedule import Schedule
+from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import seed_interval
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
-from murmura.studies.runs.finished_run import RunFolder
-from murmura.studies.runs.parts import read_columns
 
 FILE = "per_group.csv"
 ALONE, CENTRAL = "cnmf-groups", "cnmf"
@@ -72,7 +71,7 @@ class GroupsWithin:
 class GroupRun:
     """One run of the folder: what it was asked for, and what it found."""
 
-    part: RunFolder
+    part: Run
     entry: ModelRuns
 
     @property
@@ -97,7 +96,7 @@ class GroupRun:
 
     def groups(self) -> Floats:
         """Of every group members, training ratings and MSE."""
-        return np.array(read_columns(self.part.run, FILE, members=float, ratings=float, MSE=float))
+        return np.array(self.part.read_columns(FILE, members=float, ratings=float, MSE=float))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +171,7 @@ def find_groups(comparison: ComparisonFolder) -> GroupTable | None:
     Where several entries are groups alone, the first label of them is set beside the others.
     """
     methods = _methods([GroupRun(part, model) for model in comparison.models for part in model.done])
-    grouped = [(one.model, run) for one in methods for run in one.runs if run.part.run.has(FILE)]
+    grouped = [(one.model, run) for one in methods for run in one.runs if run.part.has(FILE)]
     alone: dict[tuple[Any, ...], Floats] = {}
     for _, run in grouped:
         if run.entry.name == ALONE:

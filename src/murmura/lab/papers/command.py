@@ -15,9 +15,9 @@ from murmura.core.errors import DataError, MissingExtraError, SettingError
 
 if TYPE_CHECKING:
     from murmura.core.progress import Progress
+    from murmura.lab.papers.data_facts import DataFacts
     from murmura.lab.papers.experiments import Experiment, Row
     from murmura.lab.papers.reproduce import ExperimentPlace
-    from murmura.studies.data_facts import DataFacts
 
 reproduce_app = typer.Typer(
     no_args_is_help=True, help="The papers' tables and figures of results, one command each."

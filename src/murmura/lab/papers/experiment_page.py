@@ -10,12 +10,14 @@ from datetime import date
 from pathlib import Path
 
 from murmura.core.files import write_whole
+from murmura.engine.part_files import printable
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval
 from murmura.lab.analyses.convergence_section import convergence_section
 from murmura.lab.audits.audit import read_audits
 from murmura.lab.audits.known_ratings import SHARES
 from murmura.lab.audits.section import hints_table
+from murmura.lab.papers.data_facts import DataFacts
 from murmura.lab.papers.experiments import Experiment, calculated_costs
 from murmura.lab.papers.kept import TABLES, KeptResult, checkout, code_version, result_of, written
 from murmura.lab.papers.kept_page import absent, kept_page, tables_csv
@@ -39,8 +41,6 @@ from murmura.report.page import Section, document
 from murmura.report.sections.facts import environment_table
 from murmura.report.table import ReportTable, to_csv
 from murmura.studies.compare.folder import read_runs
-from murmura.studies.data_facts import DataFacts
-from murmura.studies.runs.parts import printable
 from murmura.studies.search.section import search_picture
 
 HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from murmura.engine.part_files import ordered
 from murmura.evaluation.intervals import Interval
-from murmura.evaluation.metric_names import better
-from murmura.evaluation.paired import ALPHA, PairedDifference
-from murmura.lab.analyses.learning import AGREEMENT, baseline_of, printed_like, read_learning
+from murmura.evaluation.registry import better
+from murmura.evaluation.significance import ALPHA, PairedDifference
 from murmura.lab.analyses.preservation import PRESERVATION
+from murmura.lab.classification.learning import AGREEMENT, baseline_of, printed_like, read_learning
+from murmura.lab.papers.data_facts import GROUPS, SIZES, TRAINING
 from murmura.lab.papers.experiments import AS_COMPARE, Experiment, Row
 from murmura.lab.papers.reproduce import ExperimentPlace
 from murmura.report.sections.differences import pair_table, paired_table
@@ -28,9 +30,7 @@ from murmura.report.table import (
     plain_table,
 )
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
 from murmura.studies.item_exposure import MEAN_DISPARITY, Bias, bias, frequencies
-from murmura.studies.runs.parts import ordered
 from murmura.studies.runs.reproduction import RowChoice
 from murmura.studies.runs.trials import Trial, best
 from murmura.studies.sweep.folder import points

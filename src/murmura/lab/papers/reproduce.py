@@ -31,11 +31,11 @@ from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries
+from murmura.lab.papers.data_facts import DataFacts, data_facts
 from murmura.lab.papers.experiments import Experiment, Row
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.compare.run import Comparison, ComparisonEntry, run_entries, usual_settings
 from murmura.studies.configuration import DataConfig
-from murmura.studies.data_facts import DataFacts, data_facts
 from murmura.studies.methods import method, whole_settings
 from murmura.studies.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
 from murmura.studies.runs.trials import Trial, best, best_place, name_of, side

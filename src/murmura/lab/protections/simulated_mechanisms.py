@@ -22,7 +22,6 @@ from murmura.channel.chain import Chain, chain
 from murmura.channel.layout import SparseVector
 from murmura.channel.noise import NoiseSource
 from murmura.channel.noise_terms import NoiseTerms, delta_among, refuse_unbearable
-from murmura.channel.stages import FixedPoint, Stage
 from murmura.core.arrays import Floats, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total
@@ -72,31 +71,24 @@ def mechanism_terms(
     return MechanismTerms(told[0], delta, summed, dict(answers), *told[1:], settings.channel, own)
 
 
-@dataclass(frozen=True)
-class L1Clip(Stage):
-    """L1: a vector whose numbers add up to more is shortened to C, its direction kept."""
-
-    bound: float
-
-    def device(self, sent: SparseVector, rng: Rng) -> SparseVector:
-        """What is longer is multiplied down."""
-        size = float(np.abs(sent.value).sum())
-        return sent if size <= self.bound else replace(sent, value=sent.value * (self.bound / size))
-
-
-class Truncation(FixedPoint):
-    """Multiples of a step, towards zero: no vector becomes longer, in L1 neither."""
-
-    def device(self, sent: SparseVector, rng: Rng) -> SparseVector:
-        """What is between two multiples becomes the smaller one."""
-        return replace(sent, value=np.trunc(sent.value / self.steps[sent.place]))
-
-
 @dataclass(frozen=True, eq=False)
 class MechanismChain(Chain):
     """The channel of one phase whose noise is added to the decoded sum."""
 
     multiplier: float = 0.0
+
+    def shortened(self, values: Floats) -> Floats:
+        """Under Laplace noise in L1: a vector whose numbers add up to more is shortened to the clip."""
+        if self.settings.channel != "laplace":
+            return super().shortened(values)
+        size, most = float(np.abs(values).sum()), self.settings.clip
+        return values if size <= most else values * (most / size)
+
+    def rounded(self, sent: SparseVector, rng: Rng) -> Floats:
+        """Under Laplace noise towards zero: no vector becomes longer, in L1 neither."""
+        if self.settings.channel != "laplace":
+            return super().rounded(sent, rng)
+        return np.trunc(sent.value / self.steps[sent.place])
 
     @property
     def noisy(self) -> bool:
@@ -110,9 +102,7 @@ class MechanismChain(Chain):
 
     def sum_up(self, sums: Longs, round: int) -> Total:
         """What is known of a sum: its numbers, and noise in each."""
-        vector: Floats = self.ring.server(self.ring.wrap(sums)).astype(np.float64)
-        for stage in reversed(self.stages):
-            vector = stage.server(vector)
+        vector: Floats = self.ring.server(self.ring.wrap(sums)).astype(np.float64) * self.steps
         assert self.source is not None
         seed = self.source("server", self.phase, round)(16)
         rng, spread = np.random.default_rng(np.frombuffer(seed, "<u4")), self.spread
@@ -131,11 +121,6 @@ def mechanism_chain(
 ) -> MechanismChain:
     """The channel of a phase with the mechanism that the settings name."""
     made = chain(settings, phase, info, cohort)
-    clip, coordinate, rounding = made.stages
-    assert isinstance(rounding, FixedPoint)
-    if settings.channel == "laplace":
-        stages: tuple[Stage, ...] = (L1Clip(made.settings.clip), coordinate, Truncation(rounding.steps))
-    else:
-        stages = (clip, coordinate, FixedPoint(rounding.steps, made.settings.clip))
     base = {one.name: getattr(made, one.name) for one in fields(made)}
-    return MechanismChain(**{**base, "stages": stages, "source": source}, multiplier=multiplier)
+    told = {"source": source, "longest_rounded": made.settings.clip}
+    return MechanismChain(**{**base, **told}, multiplier=multiplier)

@@ -30,9 +30,8 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
-from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Purpose, Rng
-from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import Positive, settings
 from murmura.core.update import SparseRows, Update
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from murmura.evaluation.paired import PairedDifference
+from murmura.evaluation.significance import PairedDifference
 from murmura.report.page import Compared, Section
 from murmura.report.summary import Results
 from murmura.report.table import MISSING, ReportTable, TableCell, decimals_for, estimate_cell, plain_table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from murmura.engine.part_files import ordered
 from murmura.report.command_lines import inline, rerun
 from murmura.report.page import Compared, Section, as_yaml
 from murmura.report.table import (
@@ -17,7 +18,6 @@ from murmura.report.table import (
     text_cell,
 )
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.runs.parts import ordered
 
 
 def sections(compared: Compared) -> list[Section | None]:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.evaluation.metric_names import better, title
-from murmura.evaluation.registry import is_error, is_of_labels
+from murmura.evaluation.registry import better, is_error, is_of_labels, title
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import coverage_plot, kinds, look, metric_caption

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from murmura.evaluation.metric_names import title
+from murmura.evaluation.registry import title
 from murmura.report.page import Compared, Section
 from murmura.report.summary import Results, summarise
 from murmura.report.table import Column, ReportTable, decimals_for, estimate_cell, plain_table

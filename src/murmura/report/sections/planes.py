@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from murmura.evaluation.metric_names import badness, better, title
 from murmura.evaluation.pareto import pareto_front
+from murmura.evaluation.registry import badness, better, title
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.summary import ModelSummary, Results, is_number

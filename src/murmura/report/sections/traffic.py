@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from murmura.evaluation.metric_names import badness, title
+from murmura.engine.part_files import ordered
+from murmura.engine.run_folder import Run
 from murmura.evaluation.pareto import pareto_front
+from murmura.evaluation.registry import badness, title
 from murmura.report import drawing
 from murmura.report.drawing import note
 from murmura.report.page import Compared, Section
@@ -18,8 +20,6 @@ from murmura.report.sections.training import disclosure_curves
 from murmura.report.summary import ModelSummary, Results
 from murmura.report.table import Column, ReportTable, TableCell, decimals_for, number_cell, plain_table
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
-from murmura.studies.runs.finished_run import RunFolder
-from murmura.studies.runs.parts import ordered
 
 UP, DOWN = "kB up/client", "kB down/client"
 
@@ -68,7 +68,7 @@ def device_traffic(model: ModelRuns) -> DeviceTraffic | None:
     return dict(zip((*PRICES, VISITS, FINAL), (*prices, *more)))
 
 
-def _of_run(part: RunFolder) -> tuple[float, ...]:
+def _of_run(part: Run) -> tuple[float, ...]:
     """Up and down in all, up and down in a visit, visits, and the final model."""
     up, down, ledger = part.metrics[UP], part.metrics[DOWN], part.ledger or {}
     visits, sent = _number(ledger, "visits"), _number(ledger, "bytes_up")

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
+from murmura.engine.run_folder import RoundTable
 from murmura.report.drawing import CENTRAL, FEDERATED, Axes, Picture, canvas, few_ticks, short
 from murmura.report.page import Compared, Section
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.runs.finished_run import RoundTable
 
 MOST = 200  # points of a curve
 TIMES = ("epoch", "round", "rounds", "step")

@@ -14,7 +14,7 @@ from murmura.algorithms.preset import ConfiguredPreset
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.errors import RunError, SettingError
-from murmura.core.feature_codec import encode_features
+from murmura.core.features import encode_features
 from murmura.core.rng import Words, server_secret
 from murmura.core.settings import as_dict, changed, field_names, private_settings, settings
 from murmura.engine.itinerary import Itinerary, outlook_of

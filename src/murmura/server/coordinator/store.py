@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from murmura.channel.shares import Entropy
-from murmura.core.archive import answers_of, flat_answers
 from murmura.core.arrays import Ints
 from murmura.core.codec import encode_model
 from murmura.core.contract import Answers, ServerState
-from murmura.core.feature_codec import encode_features
+from murmura.core.features import encode_features
+from murmura.core.files import answers_of, flat_answers
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
 from murmura.core.row_versions import RowVersions

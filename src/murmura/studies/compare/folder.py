@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from murmura.core.errors import RunError
+from murmura.engine.part_files import named, object_part, printable, whole_number, wrong_folder
 from murmura.engine.run_folder import Run
 from murmura.evaluation.sampled import CandidateDraws
-from murmura.studies.runs.finished_run import RunFolder
-from murmura.studies.runs.parts import named, object_part, printable, read_columns, whole_number, wrong_folder
 from murmura.studies.sweep.folder import Sweep, read_sweep
 
 ORDER = "order.json"  # which order was seen, and by whom that is used
@@ -37,10 +36,10 @@ class ModelRuns:
     label: str
     name: str
     settings: dict[str, Any]
-    parts: tuple[RunFolder, ...]
+    parts: tuple[Run, ...]
 
     @cached_property
-    def done(self) -> tuple[RunFolder, ...]:
+    def done(self) -> tuple[Run, ...]:
         """The parts with metrics."""
         return tuple(part for part in self.parts if part.done)
 
@@ -104,7 +103,7 @@ class ComparisonFolder:
     def models(self) -> tuple[ModelRuns, ...]:
         """Every model with its parts, begun or not."""
         every = [self._parts(label) for label in self._entries]
-        begun = [tuple(part for part in parts if part.run.has("config.yaml")) for parts in every]
+        begun = [tuple(part for part in parts if part.has("config.yaml")) for parts in every]
         made = []
         for place, (label, own) in enumerate(self._entries.items()):
             # a method that no seed changes is run once: then a later model has begun, or the whole is done
@@ -114,11 +113,11 @@ class ComparisonFolder:
             made.append(ModelRuns(printable(label), str(own.get("name", label)), settings, parts))
         return tuple(made)
 
-    def _parts(self, label: str) -> tuple[RunFolder, ...]:
+    def _parts(self, label: str) -> tuple[Run, ...]:
         """The run of one entry with each seed, begun or not."""
         if self.kind == "run":
-            return (RunFolder(self.run, self.seeds.start),)
-        return tuple(RunFolder(Run(self.run.path / run_name(label, seed)), seed) for seed in self.seeds)
+            return (Run(self.run.path, self.seeds.start),)
+        return tuple(Run(self.run.path / run_name(label, seed), seed) for seed in self.seeds)
 
     @cached_property
     def sweep(self) -> Sweep | None:
@@ -181,7 +180,7 @@ class ComparisonFolder:
         """Every item in the order of items.csv -> how often it occurs in the training part."""
         if self._rules.get("classifies"):
             raise RunError(f"{self.run.path} must rank items to be analysed, but it classifies samples.")
-        return dict(read_columns(self.run, "items.csv", item=str, train=int))
+        return dict(self.run.read_columns("items.csv", item=str, train=int))
 
 
 def read_runs(path: Path, rows: Sequence[str] = ()) -> ComparisonFolder:

@@ -12,7 +12,7 @@ from murmura.algorithms import ALGORITHMS
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError, said_of
 from murmura.core.locks import locked
-from murmura.core.method import Method
+from murmura.core.model import Method
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.engine.experiment import record_items

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from murmura.core.channel import READABLE
-from murmura.core.method import EVERYTHING
-from murmura.evaluation.metric_names import badness, better, is_cost, title
-from murmura.evaluation.paired import ALPHA, PairedDifference
-from murmura.evaluation.registry import is_of_labels
+from murmura.core.model import EVERYTHING
+from murmura.evaluation.registry import badness, better, is_cost, is_of_labels, title
+from murmura.evaluation.significance import ALPHA, PairedDifference
 from murmura.report.page import Compared, Section
 from murmura.report.summary import ModelSummary, Results
 from murmura.report.table import (

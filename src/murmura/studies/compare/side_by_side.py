@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
-from murmura.core.method import Method
+from murmura.core.model import Method
 from murmura.core.progress import NamedProgress, Progress
 from murmura.core.split import Split
 from murmura.engine.experiment import (

@@ -12,16 +12,14 @@ import yaml
 from murmura.core.errors import RunError
 from murmura.core.locks import locked
 from murmura.core.settings import as_dict
-from murmura.data.interchange.formats import format_named
-from murmura.data.interchange.list_files import read_lists, write_lists
-from murmura.data.interchange.split_files import write_split
+from murmura.data.list_files import format_named, read_lists, write_lists
+from murmura.data.splits.split_files import write_split
 from murmura.engine.experiment import record_lists, record_scores, score_lists
-from murmura.engine.run_folder import Run, environment
+from murmura.engine.run_folder import LISTS, Run, environment
 from murmura.evaluation.measure import check_cutoffs
 from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.configuration import DataConfig
 from murmura.studies.leaks.check import Evidence
-from murmura.studies.runs.finished_run import LISTS
 
 
 def export_run(
@@ -42,7 +40,7 @@ def export_run(
             split = prepared.open(evidence.run, evidence.choice)
     train, written = prepared.split.train, []
     for one in evidence.trained:
-        kept = one.part.run.path
+        kept = one.part.path
         written.append(place / f"{kept.name}{wanted.suffix}")
         write_lists(written[-1], read_lists(kept / LISTS, train, "murmura"), train, form, kept.name)
     if split is not None:

@@ -10,9 +10,8 @@ import numpy as np
 
 from murmura.core.errors import DataError, RunError, said_of
 from murmura.core.locks import locked
-from murmura.core.model import Model
+from murmura.core.model import Model, RankedLists
 from murmura.core.progress import SILENT, Progress
-from murmura.core.ranked_lists import RankedLists
 from murmura.core.settings import as_dict
 from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_outcome, record_reasons, record_training, score

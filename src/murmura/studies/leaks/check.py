@@ -21,10 +21,9 @@ import numpy as np
 from murmura.core.arrays import Ints
 from murmura.core.errors import MissingExtraError
 from murmura.core.interactions import Interactions
-from murmura.core.method import Method
-from murmura.core.ranked_lists import RankedLists
-from murmura.data.interchange.split_files import GivenSplit
+from murmura.core.model import Method, RankedLists
 from murmura.data.sources.registry import data_folder, find_source
+from murmura.data.splits.split_files import GivenSplit
 from murmura.engine.experiment import list_rows
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run_folder import Run, environment
@@ -189,7 +188,7 @@ def _opening(run: Run, choice: dict[str, Any]) -> Found:
 
 
 def _trained(one: EntryRun, call: Call) -> Iterator[LeakCheck]:
-    name = one.part.run.path.name
+    name = one.part.path.name
     try:
         ready = method(one.name, one.settings)
         yield LeakCheck(name, "refit", *_refit(one, ready, call))
@@ -221,7 +220,7 @@ def _refit(one: EntryRun, ready: Method, call: Call) -> Found:
     same = np.array_equal(alone.item, with_data.item) and np.array_equal(alone.score, with_data.score)
     if kept == _text(with_data, train) or not same:
         return "leak", "the lists change when the held-out rows are taken away"
-    if same_versions(one.part.run):
+    if same_versions(one.part):
         return "leak", "the kept lists are not what the training rows give"
     return "unproven", "the kept lists cannot be made again: other versions made them"
 

@@ -16,11 +16,10 @@ import numpy as np
 
 from murmura.algorithms.cooccurrence.private import SCALE, PrivateCooccurrence
 from murmura.algorithms.preset import ONCE
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import ChannelSettings, NoiseOutlook
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.rng import server_secret
 from murmura.engine.itinerary import Itinerary, outlook_of
 

@@ -11,12 +11,10 @@ import numpy as np
 from murmura.core.arrays import Ints, Longs
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.model import Model
+from murmura.core.model import Model, RankedLists, ScoreTerms
 from murmura.core.progress import SILENT, Progress
-from murmura.core.ranked_lists import RankedLists
-from murmura.core.score_terms import ScoreTerms
 from murmura.data.sources.registry import one_person
-from murmura.data.splits.day_order import begin_of_day
+from murmura.data.splits.temporal import begin_of_day
 from murmura.engine.protocol import PreparedData
 from murmura.engine.reasons import TermReason, item_vectors, reasons, sentence, term_reasons
 from murmura.studies.kept_models import open_model

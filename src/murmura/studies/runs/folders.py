@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from murmura.engine.part_files import wrong_folder
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
-from murmura.studies.runs.parts import wrong_folder
 from murmura.studies.runs.reproduction import ReproductionFolder
 from murmura.studies.search.folder import SearchFolder
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import RunError
+from murmura.engine.part_files import wrong_folder
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.runs.parts import read_object, wrong_folder
 from murmura.studies.runs.trials import Trial
 
 TRIALS, CHOICES, RUNS, SPENT = "trials", "choices.json", "runs", "spent.json"
@@ -90,7 +90,7 @@ class ReproductionFolder:
         try:
             return {
                 label: RowChoice(label, tuple(_entries(kept["entries"])), str(kept["left out"]))
-                for label, kept in read_object(self.run, CHOICES).items()
+                for label, kept in self.run.read_object(CHOICES).items()
             }
         except (KeyError, TypeError, AttributeError):
             raise RunError(f"{self.run.path / CHOICES} is damaged: delete it and run it again.") from None
@@ -119,7 +119,7 @@ class ReproductionFolder:
     @property
     def sessions(self) -> list[dict[str, float]]:
         """Fits, CPU and wall seconds of every session."""
-        return list(read_object(self.run, SPENT).get("sessions", ()))
+        return list(self.run.read_object(SPENT).get("sessions", ()))
 
     @property
     def spent(self) -> Spent:

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from murmura.core.errors import RunError, SettingError
-from murmura.evaluation.metric_names import cutoff
-from murmura.evaluation.registry import DEFAULT_METRICS, better, has_no_cutoff, metric_of
+from murmura.evaluation.registry import DEFAULT_METRICS, cutoff, direction, has_no_cutoff, metric_of
 
 COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
 DIGITS = 6  # of a value: what the file keeps is what is compared, so a resumed search decides alike
@@ -72,7 +71,7 @@ def name_of(settings: dict[str, Any]) -> str:
 
 def side(metric: str) -> Side:
     """Whether a search looks for the highest value or, where it is an error, for the lowest."""
-    found = better(metric)
+    found = direction(metric)
     if not has_no_cutoff(metric) and not cutoff(metric):
         raise SettingError(
             f"--metric must have its cut-off, but it is '{metric}'; write for example {metric.strip('@')}@10."

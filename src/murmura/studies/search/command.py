@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from murmura.cli import options
+from murmura.cli.commands import of_the_lab
 from murmura.cli.console import progress, say, table
 from murmura.cli.report import tell_tracker
 from murmura.core.errors import SettingError
@@ -149,10 +150,7 @@ def _run_plan(
     if rule is None:
         typer.echo(as_defaults(choices), nl=False)
         return
-    from murmura.studies.search.rule_check import check_rule, write_rows
-
-    rows = check_rule(read, history, data_dir)
-    write_rows(rule, rows)
+    rows = of_the_lab("rule check")(read, history, data_dir, rule)
     shown = ("model", "protocol", "data", "settings", "share of rule", "share of class defaults")
     table(
         "the rule from sizes, each data set left out",

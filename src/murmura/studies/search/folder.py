@@ -7,10 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from murmura.engine.part_files import named, whole_number, wrong_folder
 from murmura.engine.run_folder import Run
 from murmura.engine.sealed import FILE as OPENED
-from murmura.studies.runs.finished_run import RunFolder
-from murmura.studies.runs.parts import named, read_typed, whole_number, wrong_folder
 from murmura.studies.runs.trials import Trial, name_of, read_history
 
 TRIALS, CHOICE = "trials.csv", "choice.json"
@@ -55,7 +54,7 @@ class SearchFolder:
     @cached_property
     def choice(self) -> Choice | None:
         """What won; None before the search has come to its end."""
-        return read_typed(self.run, CHOICE, Choice, "", "search again with the same --out")
+        return self.run.read_typed(CHOICE, Choice, "", "search again with the same --out")
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
@@ -73,6 +72,6 @@ class SearchFolder:
         return str(self.run.read(OPENED)["at"]) if self.run.has(OPENED) else None
 
     @property
-    def tested(self) -> RunFolder:
+    def tested(self) -> Run:
         """What the choice reached on the test part, where that was opened."""
-        return RunFolder(self.run, self.seed)
+        return Run(self.run.path, self.seed)

@@ -23,7 +23,7 @@ from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import ExperimentResult, experiment, score
 from murmura.engine.protocol import Selection
-from murmura.evaluation.metric_names import cutoff
+from murmura.evaluation.registry import cutoff
 from murmura.studies.methods import method, method_class
 from murmura.studies.runs.trials import DIGITS, Trial, TrialHistory, best, measured, name_of, side
 from murmura.studies.search.tpe import Tpe

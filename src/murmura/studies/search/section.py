@@ -11,7 +11,6 @@ from typing import Any
 from murmura.report import drawing
 from murmura.report.page import Section, as_yaml
 from murmura.report.table import Column, ReportTable, decimals_for, plain_table
-from murmura.studies.runs.parts import read_object
 from murmura.studies.runs.trials import Side, Trial, best, best_place, ranked, side
 from murmura.studies.search.folder import SearchFolder
 
@@ -128,7 +127,7 @@ def headline(search: SearchFolder) -> tuple[str, str]:
 def sections(search: SearchFolder) -> list[Section | None]:
     """The page of a search."""
     trials, metric, tested = search.trials, search.metric, search.tested.metrics
-    data, environment = (read_object(search.run, name) for name in ("data.json", "environment.json"))
+    data, environment = (search.run.read_object(name) for name in ("data.json", "environment.json"))
     test = _test_table(tested, search.opened or "") if tested else None
     history = search_picture("search-history", [replace(one, row=search.model) for one in trials], metric)
     pictures = history, settings_plot(trials, metric)

@@ -7,10 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from murmura.engine.part_files import printable
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, seed_interval
-from murmura.studies.runs.finished_run import RunFolder
-from murmura.studies.runs.parts import printable, read_typed
 
 if TYPE_CHECKING:
     from murmura.studies.compare.folder import ComparisonFolder
@@ -43,7 +42,7 @@ def write_sweep(whole: Run, what: Sweep) -> None:
 
 def read_sweep(run: Run, labels: Collection[str]) -> Sweep | None:
     """What a folder with these entries sweeps; None where it is an ordinary comparison."""
-    found = read_typed(run, FILE, Sweep, "", "run the sweep again with the same --out")
+    found = run.read_typed(FILE, Sweep, "", "run the sweep again with the same --out")
     if found is None:
         return None
     curves = {printable(name): tuple(map(printable, own)) for name, own in found.curves.items()}
@@ -119,7 +118,7 @@ def freshness(found: Sequence[SweepPoint]) -> list[SweepPoint]:
     return sorted(known, key=lambda point: (curves.index(point.curve), -point.found[FRESHNESS]))
 
 
-def _numbers(part: RunFolder) -> dict[str, float | None]:
+def _numbers(part: Run) -> dict[str, float | None]:
     """Metrics with F1 = 2PR / (P + R) of the means (thesis, figure 4.2), and what the ledger adds up."""
     found: dict[str, float | None] = dict(part.metrics)
     for key in [key for key in part.metrics if key.startswith("P@")]:

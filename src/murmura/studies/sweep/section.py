@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import RunError
-from murmura.evaluation.metric_names import title
 from murmura.evaluation.pareto import pareto_front
+from murmura.evaluation.registry import title
 from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.core.lies import Lie
+from murmura.core.population import Lie
 from murmura.lab.audits.poisoning.poisoning import RIVALS, Kind, LiarsView, PoisoningAttack
 from murmura.lab.audits.poisoning.promotion import FAR
 

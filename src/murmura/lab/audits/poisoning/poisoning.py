@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.contract import Algorithm, History, Phase, RoundContext
-from murmura.core.lies import Lie
 from murmura.core.message import TableSpec
-from murmura.core.population import Population
+from murmura.core.population import Lie, Population
 from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.update import SparseRows, Update
 from murmura.lab.audits.attack import Attack

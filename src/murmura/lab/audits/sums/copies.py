@@ -13,10 +13,8 @@ import numpy as np
 from murmura.core.arrays import Ints
 from murmura.core.contract import Algorithm, ClientState, FederationInfo, RoundContext
 from murmura.core.kernel import CohortRound, Kernel
-from murmura.core.observed_sum import ObservedSum
-from murmura.core.population import Population, States
+from murmura.core.population import ObservedSum, Population, States, Tally
 from murmura.core.rng import Words
-from murmura.core.tally import Tally
 from murmura.core.update import Update
 
 

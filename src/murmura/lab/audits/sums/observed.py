@@ -10,7 +10,7 @@ import numpy as np
 from murmura.core.arrays import Bools, Ints, Singles
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import DataError, MurmuraError
-from murmura.core.observed_sum import ObservedSum
+from murmura.core.population import ObservedSum
 from murmura.lab.audits.sums.row_space import RowSpace
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.core.observed_sum import ObservedSum
+from murmura.core.population import ObservedSum
 from murmura.core.rng import Stream
 from murmura.lab.audits.attack import ItemClaims
 from murmura.lab.audits.sums.copies import Copies

@@ -16,7 +16,7 @@ import numpy as np
 
 from murmura.core.arrays import Floats
 from murmura.core.contract import Algorithm
-from murmura.core.observed_sum import ObservedSum
+from murmura.core.population import ObservedSum
 from murmura.core.rng import Stream
 from murmura.lab.audits.attack import ItemClaims
 from murmura.lab.audits.judge import auc

@@ -1,1 +1,0 @@
-"""Federated averaging of classifiers (McMahan et al., AISTATS 2017; A. Ferrara's thesis, chapter 5)."""

@@ -1,1 +1,0 @@
-"""The files of other tools: ranked lists and splits, written and read."""

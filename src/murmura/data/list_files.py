@@ -1,0 +1,204 @@
+"""Ranked lists in files: the forms of other tools, ours written in them, and anybody's read as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from murmura.core.arrays import Longs, Singles
+from murmura.core.errors import DataError, SettingError
+from murmura.core.files import whole_file
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.model import NO_ITEM, RankedLists
+from murmura.data.tables.text_file import read_text
+
+Row = Sequence[Any]
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """How one tool wants its files."""
+
+    name: str
+    separator: str
+    lists: tuple[str, ...]  # the header of a list file; () for none
+    rows: tuple[str, ...]  # the header of a part of a split, the time last; () for none
+    parts: tuple[str, str, str]  # the files of training, validation and test
+    suffix: str  # of a list file
+
+
+FORMATS = {
+    "trec": FileFormat("trec", " ", (), (), ("", "", ""), ".run"),
+    "elliot": FileFormat("elliot", "\t", (), (), ("train.tsv", "validation.tsv", "test.tsv"), ".tsv"),
+    "warprec": FileFormat(
+        "warprec",
+        "\t",
+        ("user_id", "item_id", "rating"),
+        ("user_id", "item_id", "rating", "timestamp"),
+        ("train.tsv", "validation.tsv", "test.tsv"),
+        ".tsv",
+    ),
+    "recbole": FileFormat(
+        "recbole",
+        "\t",
+        ("user_id:token", "item_id:token", "score:float"),
+        ("user_id:token", "item_id:token", "rating:float", "timestamp:float"),
+        ("{name}.train.inter", "{name}.valid.inter", "{name}.test.inter"),
+        ".lists",
+    ),
+}
+
+
+def format_named(name: str) -> FileFormat:
+    """The form behind a name."""
+    if name not in FORMATS:
+        raise SettingError(f"--format must be one of {', '.join(FORMATS)}, but it is '{name}'.")
+    return FORMATS[name]
+
+
+def write_rows(path: Path, header: Sequence[str], rows: Iterable[Row], separator: str) -> None:
+    """A text file, whole or not at all; refuses an id that holds the separator or a line break."""
+    forbidden = " \t\r\n" if separator == " " else "\t\r\n"
+    with whole_file(path, DataError) as file:
+        if header:
+            file.write((separator.join(header) + "\n").encode())
+        for row in rows:
+            fields = [str(field) for field in row]
+            bad = next((one for one in fields if not one or any(mark in one for mark in forbidden)), None)
+            if bad is not None:
+                raise DataError(
+                    f"{path}: an id must be without blanks in this format, but one is {bad!r}; "
+                    "choose another --format or other ids."
+                )
+            file.write((separator.join(fields) + "\n").encode())
+
+
+OURS = ("user", "rank", "item", "score")  # recommendations.tsv of a run folder
+READ = ("auto", "murmura", *FORMATS)
+
+
+class ListRow(NamedTuple):
+    """One place of one list, as text."""
+
+    number: int  # of the line in the file
+    user: str
+    item: str
+    score: str
+
+
+def write_lists(path: Path, lists: RankedLists, data: Interactions, form: str, tag: str = "murmura") -> None:
+    """Write lists under own ids.
+
+    Tools sort by the score, some in single precision: where a score does not fall, it is lowered to the next
+    smaller number, so that everybody reads the order we mean.
+    """
+    wanted = format_named(form)
+    write_rows(path, wanted.lists, _rows(lists, data, form, tag.replace(" ", "_")), wanted.separator)
+
+
+def _rows(lists: RankedLists, data: Interactions, form: str, tag: str) -> Iterator[Row]:
+    users, items = data.users.labels, data.items.labels
+    for user, row, scores in zip(users[lists.user].tolist(), lists.item, lists.score):
+        kept = row >= 0
+        falling = _falling(scores[kept]).tolist()
+        for rank, (item, score) in enumerate(zip(items[row[kept]].tolist(), falling), start=1):
+            text = f"{score:.9g}"  # nine digits tell every number of single precision from its neighbours
+            yield (user, "Q0", item, rank, text, tag) if form == "trec" else (user, item, text)
+
+
+def _falling(scores: Singles) -> Singles:
+    """The scores in single precision, each below the one before it."""
+    falling = np.nan_to_num(scores.astype(np.float32), nan=-1e30, posinf=1e30, neginf=-1e30)
+    for place in range(1, len(falling)):
+        falling[place] = min(falling[place], np.nextafter(falling[place - 1], np.float32(-np.inf)))
+    return falling
+
+
+def read_lists(path: Path, data: Interactions, form: str = "auto") -> RankedLists:
+    """Lists over the users and items of `data`: best score first, of equal ones the earlier line.
+
+    Refuses a file of another shape, a score that is no number, and users and items the data does not have.
+    """
+    if form not in READ:
+        raise SettingError(f"--format must be one of {', '.join(READ)}, but it is '{form}'.")
+    lines = [line.rstrip("\r") for line in read_text(path).content.decode().split("\n")]
+    found = list(_lines(path, lines, form))
+    if not found:
+        raise DataError(f"{path}: the file must hold lists, but has none.")
+    user = _codes(path, data.users, [(line.number, line.user) for line in found], "user")
+    item = _codes(path, data.items, [(line.number, line.item) for line in found], "item")
+    score = np.array([_number(path, line) for line in found])
+    order = np.lexsort((np.arange(len(user)), -score, user))
+    user, item, score = user[order], item[order], score[order]
+    who, start, size = np.unique(user, return_index=True, return_counts=True)
+    place = np.arange(len(user)) - np.repeat(start, size)
+    items = np.full((len(who), int(size.max())), NO_ITEM, np.int32)
+    scores = np.full(items.shape, -np.inf, np.float32)
+    row = np.repeat(np.arange(len(who)), size)
+    items[row, place], scores[row, place] = item, score
+    return RankedLists(who.astype(np.int32), items, scores)
+
+
+def _lines(path: Path, lines: list[str], form: str) -> Iterator[ListRow]:
+    known = _guess(path, lines) if form == "auto" else form
+    separator = None if known == "trec" else "\t"
+    header = OURS if known == "murmura" else FORMATS[known].lists
+    width = 6 if known == "trec" else len(header) or 3
+    places = {"murmura": (0, 2, 3), "trec": (0, 2, 4)}.get(known, (0, 1, 2))
+    for number, line in enumerate(lines, start=1):
+        fields = line.split(separator)
+        if not line.strip():
+            continue
+        if header and number == 1:
+            if tuple(fields) != header:
+                raise DataError(f"{path}: a {known} file must begin with {' '.join(header)}, but does not.")
+            continue
+        if len(fields) != width:
+            raise DataError(
+                f"{path}, line {number}: a {known} list must have {width} fields, but here are {len(fields)}."
+            )
+        yield ListRow(number, *(fields[place] for place in places))
+
+
+def _guess(path: Path, lines: list[str]) -> str:
+    """The form the first line shows."""
+    first = next((line for line in lines if line.strip()), "")
+    fields = tuple(first.split("\t"))
+    if fields == OURS:
+        return "murmura"
+    headed = [name for name, form in FORMATS.items() if form.lists and fields == form.lists]
+    if headed:
+        return headed[0]
+    if len(first.split()) == 6:
+        return "trec"
+    if len(fields) == 3:
+        return "elliot"
+    raise DataError(
+        f"{path}: the lists must be in a form of {', '.join(READ[1:])}, but the first line fits none: "
+        f"{first[:60]!r}; name it with --format."
+    )
+
+
+def _codes(path: Path, known: Vocabulary, wanted: list[tuple[int, str]], what: str) -> Longs:
+    codes = known.find([text for _, text in wanted])
+    if (codes < 0).any():
+        number, text = wanted[int(np.argmax(codes < 0))]
+        raise DataError(
+            f"{path}, line {number}: the {what} {text!r} must be one of the {len(known):,} of this data, but "
+            "is not; give the data and protocol the lists were made with."
+        )
+    return codes.astype(np.int64)
+
+
+def _number(path: Path, line: ListRow) -> float:
+    try:
+        value = float(line.score)
+    except ValueError:
+        value = float("nan")
+    if np.isnan(value):
+        raise DataError(f"{path}, line {line.number}: the score must be a number, but it is {line.score!r}.")
+    return value

@@ -1,0 +1,376 @@
+"""A text file becomes checked columns, and columns become interactions."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.errors import DataError
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.data.tables.column_kinds import (
+    FORMS,
+    FURTHEST,
+    LONGEST_ID,
+    UNITS,
+    ColumnKind,
+    ColumnSpec,
+    TextLayout,
+    is_whole,
+    kind_of_times,
+    moments_of,
+    numbers_of,
+    quoted,
+    quoted_names,
+    says_a_number,
+    tells_day_from_month,
+    times_of,
+    whole_of,
+)
+from murmura.data.tables.dialect import PARTS
+from murmura.data.tables.text_file import TextFile
+
+_STAND_IN = "\x1f"  # a separator of several characters becomes this one before polars sees it
+
+
+def read_fast(
+    text: TextFile, layout: TextLayout, columns: tuple[ColumnSpec, ...], width: int
+) -> pl.DataFrame | None:
+    """The checked columns of a clean file, named by their part; None when anything looks wrong."""
+    content = text.content.lstrip(b"\r\n")
+    if content.endswith((b"\n\n", b"\n\r\n")):
+        content = content.rstrip(b"\r\n")
+    separator = layout.separator
+    quoted = layout.quoted and b'"' in content
+    if layout.quoted and content.count(b"\r") != content.count(b"\r\n"):
+        return None
+    if quoted and not _well_quoted(content, separator):
+        return None
+    if len(separator) > 1:
+        if _STAND_IN.encode() in content:
+            return None
+        content = content.replace(separator.encode(), _STAND_IN.encode())
+        separator = _STAND_IN
+    raw = _raw(content, separator, width, int(layout.header), '"' if quoted else None)
+    if raw is None or any(raw[name].null_count() for name in _needed(raw, columns)):
+        return None
+    values = [values_of(raw[_field(one.place)], one.kind).alias(one.part) for one in columns]
+    return None if any(one.null_count() for one in values) else pl.DataFrame(values)
+
+
+def _well_quoted(content: bytes, separator: str) -> bool:
+    """Whether every quote opens a field at its start or closes it at its end: then all readers agree."""
+    text = np.frombuffer(content, np.uint8)
+    place = np.flatnonzero(text == ord('"'))
+    opening, closing = place[::2], place[1::2]
+    if len(opening) != len(closing):
+        return False
+    before = np.isin(text[np.maximum(opening - 1, 0)], list(f"{separator}\n".encode())) | (opening == 0)
+    after = np.isin(text[np.minimum(closing + 1, len(text) - 1)], list(f"{separator}\r\n".encode()))
+    return bool((before & (after | (closing == len(text) - 1))).all())
+
+
+def _raw(content: bytes, separator: str, width: int, skip: int, quote: str | None) -> pl.DataFrame | None:
+    try:
+        return pl.read_csv(
+            content,
+            separator=separator,
+            has_header=False,
+            skip_lines=skip,
+            quote_char=quote,
+            schema={_field(place): pl.String for place in range(width)},
+        )
+    except (pl.exceptions.PolarsError, UnicodeDecodeError):
+        return None
+
+
+def _needed(raw: pl.DataFrame, columns: tuple[ColumnSpec, ...]) -> set[str]:
+    """The columns that must have no gap: those that are read, and the last, where a short row shows."""
+    return {_field(column.place) for column in columns} | {raw.columns[-1]}
+
+
+def _field(place: int) -> str:
+    return f"field {place}"
+
+
+def values_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
+    """What the fields of a column mean; a gap where one is not what the column must hold."""
+    if kind is ColumnKind.LABEL:
+        return series
+    if kind is ColumnKind.TEXT_ID:
+        bad = ~series.str.len_chars().is_between(1, LONGEST_ID)
+        return series.set(bad, None) if bad.any() else series
+    if kind is ColumnKind.NUMBER_ID:
+        return whole_of(series)
+    if kind is ColumnKind.VALUE:
+        return numbers_of(series)
+    if kind is ColumnKind.DECIMAL_COMMA:
+        return numbers_of(series.str.replace(",", ".", literal=True))
+    return times_of(series, kind)
+
+
+def reasons_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
+    """Why fields are not what their column must hold, of those that are not."""
+    checks = [(series == "", "empty")]
+    if kind is ColumnKind.TEXT_ID:
+        checks.append((series.is_not_null(), "too long"))
+    if kind in UNITS or kind in FORMS:
+        seconds = moments_of(series, kind)
+        checks += [(seconds < 0, "negative time"), (seconds >= FURTHEST, "time too large")]
+        checks.append((seconds.is_not_null(), "time too small"))
+    if kind not in FORMS and kind is not ColumnKind.NUMBER_ID:
+        plain = series.str.replace(",", ".", literal=True) if kind is ColumnKind.DECIMAL_COMMA else series
+        checks.append((says_a_number(plain), "not finite"))
+    return pl.select(first_reason([*checks, (series.is_not_null(), "unparseable")])).to_series()
+
+
+def first_reason(checks: Iterable[tuple[Any, str]]) -> pl.Expr:
+    """For each row the reason of the first check that finds something."""
+    return pl.coalesce(*(pl.when(there).then(pl.lit(reason)) for there, reason in checks))
+
+
+_ADVICE = "correct the line or skip bad rows (skip_bad, --skip-bad)"
+
+Rows = Iterable[tuple[int, list[str] | None]]  # number and fields of a line; None for fields that are broken
+
+
+def read_careful(
+    path: Path, rows: Rows, columns: tuple[ColumnSpec, ...], width: int, repeats: bool, skip_bad: bool
+) -> tuple[pl.DataFrame, Counter[str]]:
+    """The good rows and the count of bad ones by reason; without `skip_bad` the first bad row is an error."""
+    cut = _cut(rows, columns, width)
+    values = [values_of(cut[one.part], one.kind).alias(one.part) for one in columns]
+    good = cut.select(good=pl.col("fields") == width).to_series()
+    for column in values:
+        good &= column.is_not_null()
+    found = pl.DataFrame([*values, cut["line"]]).filter(good)
+    first = pl.col("line").first().over("user", "item")
+    again = found.select("line", first=first).filter(pl.col("first") != pl.col("line"))
+    if repeats:
+        again = again.clear()
+    wrong = _why(cut.filter(~good), columns, width)
+    if not skip_bad and len(wrong) + len(again):
+        raise DataError(f"{path}, line {_first_bad(wrong, again, cut, columns, width)}; {_ADVICE}.")
+    twice = again.select("line", reason=pl.lit("duplicate pair"))
+    bad = Counter(pl.concat([wrong.select("line", "reason"), twice]).sort("line")["reason"].to_list())
+    return found.join(again, on="line", how="anti", maintain_order="left").drop("line"), bad
+
+
+def _cut(rows: Rows, columns: tuple[ColumnSpec, ...], width: int) -> pl.DataFrame:
+    """The number of each line, its fields (-1: broken) and their text, where there are as many as must be."""
+    line, count, text = list[int](), list[int](), [list[str | None]() for _ in columns]
+    for number, fields in rows:
+        line.append(number)
+        count.append(-1 if fields is None else len(fields))
+        for column, of in zip(columns, text):
+            of.append(fields[column.place] if fields is not None and len(fields) == width else None)
+    texts = {column.part: pl.Series(of, dtype=pl.String) for column, of in zip(columns, text)}
+    return pl.DataFrame(
+        {"line": pl.Series(line, dtype=pl.Int64), "fields": pl.Series(count, dtype=pl.Int64), **texts}
+    )
+
+
+def _why(cut: pl.DataFrame, columns: tuple[ColumnSpec, ...], width: int) -> pl.DataFrame:
+    """The line, the reason and the part of each row that cannot be used: the first that is wrong with it."""
+    reasons = [pl.when(pl.col("fields") < 0).then(pl.lit("broken line"))]
+    reasons.append(pl.when(pl.col("fields") != width).then(pl.lit("wrong number of fields")))
+    parts = [pl.when(pl.col("fields") != width).then(pl.lit(""))]
+    for column in columns:
+        name, text = column.part, cut[column.part]
+        why = reasons_of(text, column.kind)
+        told = pl.when(why.str.contains(name, literal=True)).then(why).otherwise(why + f" {name}")
+        bad = values_of(text, column.kind).is_null()
+        reasons.append(pl.when(bad).then(told))
+        parts.append(pl.when(bad).then(pl.lit(name)))
+    return cut.select("line", reason=pl.coalesce(*reasons), part=pl.coalesce(*parts))
+
+
+def _first_bad(
+    wrong: pl.DataFrame, again: pl.DataFrame, cut: pl.DataFrame, columns: tuple[ColumnSpec, ...], width: int
+) -> str:
+    """The number of the first line that cannot be used, and the sentence about it."""
+    line = min([*wrong["line"].head(1), *again["line"].head(1)])
+    row = cut.row(by_predicate=pl.col("line") == line, named=True)
+    if line not in wrong["line"].head(1):
+        before = again["first"][0]
+        pair = f"user {quoted(row['user'])} and item {quoted(row['item'])}"
+        return f"{line}: {pair} must meet once, but they already met in line {before}"
+    if row["fields"] < 0:
+        return f"{line}: a line must be cut into fields by its quotes, but this one is broken"
+    if row["fields"] != width:
+        return f"{line}: a row must have {width} fields, but this has {row['fields']}"
+    column = next(one for one in columns if one.part == wrong["part"][0])
+    must = f"the {column.part} ({quoted(column.title)}) must be {column.kind.value}"
+    return f"{line}: {must}, but is {quoted(row[column.part])}"
+
+
+def lines(text: TextFile, layout: TextLayout) -> Iterator[tuple[int, list[str] | None]]:
+    """The lines of a file that are not blank, cut as the layout says."""
+    rows = _quoted_lines(text, layout) if layout.quoted else _plain_lines(text, layout)
+    if layout.header:
+        next(rows, None)
+    return rows
+
+
+def _plain_lines(text: TextFile, layout: TextLayout) -> Iterator[tuple[int, list[str]]]:
+    for place, line in enumerate(_decoded(text), 1):
+        line = line.removesuffix("\n").removesuffix("\r")
+        if line:
+            yield place, line.split(layout.separator)
+
+
+def _decoded(text: TextFile) -> Iterator[str]:
+    return (line.decode() for line in io.BytesIO(text.content))
+
+
+def _quoted_lines(text: TextFile, layout: TextLayout) -> Iterator[tuple[int, list[str] | None]]:
+    reader = csv.reader(_decoded(text), delimiter=layout.separator, strict=True)
+    while True:
+        first = reader.line_num + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield first, None
+            continue
+        if fields:
+            yield first, fields
+
+
+DECIMAL_COMMA = "^([+-]?[0-9]+),([0-9]+)$"
+SAMPLE = 1_000  # rows that a column's kind is found out from
+_DEFAULT_KINDS = {
+    "user": ColumnKind.TEXT_ID,
+    "item": ColumnKind.TEXT_ID,
+    "category": ColumnKind.LABEL,
+}
+
+
+@dataclass(frozen=True)
+class CheckedTable:
+    """The checked columns of one file, and what had to be left out of it."""
+
+    frame: pl.DataFrame
+    bad: Counter[str]
+    kinds: dict[str, ColumnKind] = field(default_factory=dict)  # part -> what its column holds
+
+
+def read_table(text: TextFile, layout: TextLayout, skip_bad: bool = False) -> CheckedTable:
+    """The rows of a file: fast when it is clean, line by line when it is not."""
+    columns, width = _resolve(text, layout)
+    frame = read_fast(text, layout, columns, width)
+    bad: Counter[str] = Counter()
+    if frame is None or (not layout.repeats and _has_repeats(frame)):
+        frame, bad = read_careful(text.path, lines(text, layout), columns, width, layout.repeats, skip_bad)
+    if not len(frame):
+        left = f"; left out: {describe_bad(bad)}" if bad else ""
+        raise DataError(f"{text.path}: the file must hold at least one good row, but it has none{left}.")
+    unsure = [part for part in ("user", "item") if layout.kinds.get(part) is None]
+    whole = [part for part in unsure if is_whole(frame[part])]
+    typed = frame.with_columns(pl.col(part).cast(pl.Int64) for part in whole)
+    return CheckedTable(typed, bad, {column.part: column.kind for column in columns})
+
+
+def left_out(name: str, bad: Counter[str]) -> tuple[str, ...]:
+    """The note about the rows that had to be left out of a file, or none."""
+    total = sum(bad.values())
+    rows = "row" if total == 1 else "rows"
+    return (f"{name}: left out {total:,} bad {rows} ({describe_bad(bad)}).",) if total else ()
+
+
+def describe_bad(bad: Counter[str]) -> str:
+    """The reasons and their counts, most frequent first."""
+    return ", ".join(f"{reason} {count:,}" for reason, count in bad.most_common())
+
+
+def interactions_of(frames: Sequence[pl.DataFrame]) -> Interactions:
+    """The rows of one or more files, in their order, over common vocabularies."""
+    frame = frames[0] if len(frames) == 1 else pl.concat(frames)
+    users, user = encode(frame["user"])
+    items, item = encode(frame["item"])
+    value: Floats = frame["value"].to_numpy() if "value" in frame.columns else np.ones(len(frame))
+    time: Longs | None = frame["time"].to_numpy() if "time" in frame.columns else None
+    return Interactions(users, items, user, item, value, time)
+
+
+def encode(column: pl.Series) -> tuple[Vocabulary, Ints]:
+    """The vocabulary of a column of ids (whole numbers, or text by code point) and the column as codes."""
+    labels = column.unique().sort()
+    if column.dtype == pl.String:
+        codes = column.cast(pl.Enum(labels)).to_physical().to_numpy()
+        return Vocabulary(labels.to_numpy().astype(np.str_)), codes.astype(np.int32)
+    known, ids = labels.to_numpy(), column.to_numpy()
+    low, span = int(known[0]), int(known[-1]) - int(known[0]) + 1
+    if span > 8 * len(ids):
+        return Vocabulary(known), np.searchsorted(known, ids).astype(np.int32)
+    places: Ints = np.zeros(span, np.int32)
+    places[known - low] = np.arange(len(known), dtype=np.int32)
+    return Vocabulary(known), places[ids - low]
+
+
+def _has_repeats(frame: pl.DataFrame) -> bool:
+    (_, user), (items, item) = encode(frame["user"]), encode(frame["item"])
+    pairs = np.sort(user.astype(np.int64) * len(items) + item)
+    return bool((pairs[1:] == pairs[:-1]).any())
+
+
+def _resolve(text: TextFile, layout: TextLayout) -> tuple[tuple[ColumnSpec, ...], int]:
+    """Which column is where, by the header or by the layout, and how many fields a row has."""
+    header = _header(text, layout)
+    columns = []
+    for part in (part for part in PARTS if part in layout.names):
+        name = layout.names[part]
+        if isinstance(name, str) and name not in header:
+            raise DataError(
+                f"{text.path}, line 1: the header must name the column {quoted(name)} ({part}), but names "
+                f"{quoted_names(header)}; correct the header or say which column is the {part}."
+            )
+        place = header.index(name) if isinstance(name, str) else name
+        kind = layout.kinds.get(part) or _DEFAULT_KINDS.get(part) or _kind_of(text, layout, part, place)
+        columns.append(ColumnSpec(part, place, kind, str(name) if header else f"field {place + 1}"))
+    return tuple(columns), len(header) if layout.header else layout.width
+
+
+def _header(text: TextFile, layout: TextLayout) -> list[str]:
+    if not layout.header:
+        return []
+    headed = TextLayout(layout.separator, {}, header=False, quoted=layout.quoted)
+    return next((fields or [] for _, fields in lines(text, headed)), [])
+
+
+def _kind_of(text: TextFile, layout: TextLayout, part: str, place: int) -> ColumnKind:
+    """What a column of values or times holds, by its first rows."""
+
+    def column(count: int | None) -> pl.Series:
+        rows = islice(lines(text, layout), count)
+        found = [fields[place] for _, fields in rows if fields and place < len(fields)]
+        return pl.Series(found, dtype=pl.String)
+
+    fields = column(SAMPLE)
+    if part == "value":
+        return _kind_of_values(fields)
+    kind = kind_of_times(fields)
+    if not tells_day_from_month(kind, fields):
+        every = column(None)
+        kind = kind_of_times(every)
+        if not tells_day_from_month(kind, every):
+            raise DataError(
+                f"{text.path}: dates must show which number is the day, but none of this column is above 12, "
+                f"such as {quoted(fields[0])}; write them as 2012-04-30."
+            )
+    return kind
+
+
+def _kind_of_values(fields: pl.Series) -> ColumnKind:
+    commas, points = fields.str.contains(DECIMAL_COMMA), fields.str.contains(".", literal=True)
+    return ColumnKind.DECIMAL_COMMA if commas.any() and not points.any() else ColumnKind.VALUE

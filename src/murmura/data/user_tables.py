@@ -1,0 +1,147 @@
+"""What tables say of users: their attributes, and who shares a client with whom."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Ints
+from murmura.core.errors import DataError
+from murmura.core.interactions import Attributes, Vocabulary
+from murmura.core.schedule import Grouping
+from murmura.data.tables.text_file import read_text
+
+WORDS = {"true": 1.0, "false": 0.0}
+
+
+def attributes_of_file(path: Path, users: Vocabulary, user: str = "user") -> Attributes:
+    """From a table with a header (CSV, or separated by tabs): the column `user`, and one for each attribute.
+
+    Users whom the data does not know are passed over; of users whom the table does not name nothing is known
+    (nan).
+    """
+    lines = read_text(path).content.decode().splitlines()
+    header, *rows = csv.reader(lines, delimiter="\t" if "\t" in lines[0] else ",")
+    if user not in header or len(header) < 2 or len(set(header)) < len(header):
+        raise DataError(
+            f"{path}: it must have a column '{user}' and columns of attributes, each once, but has "
+            f"{', '.join(header)}; name yours."
+        )
+    place = header.index(user)
+    named = [(at, name) for at, name in enumerate(header) if at != place]
+    found = {name: np.full(len(users), np.nan) for _, name in named}
+    codes = users.find([row[place] if len(row) > place else "" for row in rows])
+    seen: dict[int, int] = {}
+    for line, (row, code) in enumerate(zip(rows, codes.tolist()), start=2):
+        if len(row) != len(header):
+            raise DataError(
+                f"{path}, line {line}: a row must have {len(header)} fields, but has {len(row)}; fix it."
+            )
+        if code >= 0 and seen.setdefault(code, line) != line:
+            raise DataError(
+                f"{path}, line {line}: a user must have one row, but '{row[place]}' has another on line "
+                f"{seen[code]}; keep one."
+            )
+        for at, name in named:
+            value = _number(path, line, name, row[at])
+            if code >= 0:
+                found[name][code] = value
+    return found
+
+
+def _number(path: Path, line: int, name: str, text: str) -> float:
+    try:
+        value = WORDS[text.lower()] if text.lower() in WORDS else float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise DataError(
+            f"{path}, line {line}, column '{name}': an attribute must be a number from 0 to 1, or true or "
+            f"false, but is '{text}'; fix it."
+        )
+    return value
+
+
+ALONE = -1
+SMALLEST, LARGEST = 3, 30  # members of a random group in the paper
+
+
+@dataclass(frozen=True, eq=False)
+class ClientGroups:
+    """The group of every user; a user who is in none stands alone."""
+
+    labels: tuple[str, ...]  # (groups,) what the owner calls them
+    of: Ints  # (users,) a group's number, or ALONE
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def random_groups(n_users: int, seed: int, smallest: int = SMALLEST, largest: int = LARGEST) -> ClientGroups:
+    """Users in a random order, cut into groups of uniformly random sizes from `smallest` to `largest`.
+
+    The last group takes who is left; when those are fewer than `smallest`, they join the group before.
+    """
+    Grouping(smallest=smallest, largest=largest).check()
+    if n_users < smallest:
+        raise DataError(
+            f"groups of {smallest} or more need as many users, but there are {n_users}; allow smaller groups."
+        )
+    random = np.random.default_rng([seed, n_users])
+    order = random.permutation(n_users)
+    ends = np.cumsum(random.integers(smallest, largest + 1, size=-(-n_users // smallest)))
+    ends = ends[ends <= n_users - smallest]  # a cut that leaves too few behind it is not made
+    of = np.empty(n_users, np.int32)
+    of[order] = np.searchsorted(ends, np.arange(n_users), side="right")
+    return ClientGroups(tuple(str(n + 1) for n in range(len(ends) + 1)), of)
+
+
+def groups_of_column(users: Vocabulary, user: Iterable[Any], group: Iterable[Any]) -> ClientGroups:
+    """From two columns: a user's own id, and the name of her group ("" = none), in any number of rows."""
+    named: dict[int, str] = {}
+    ids = list(user)
+    for who, code, label in zip(ids, users.find(ids).tolist(), map(str, group)):
+        if code < 0 or not label:
+            continue
+        if named.setdefault(code, label) != label:
+            raise DataError(
+                f"a user must be in one group, but user {who!r} is in '{named[code]}' and '{label}'; keep one."
+            )
+    if not named:
+        raise DataError("at least one known user must be in a group, but none is; check the ids of the groups.")
+    labels = tuple(sorted(set(named.values())))
+    place = {label: n for n, label in enumerate(labels)}
+    of = np.full(len(users), ALONE, np.int32)
+    of[list(named)] = [place[label] for label in named.values()]
+    return ClientGroups(labels, of)
+
+
+def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str = "group") -> ClientGroups:
+    """From a table with a header (CSV, or separated by tabs): its columns `user` and `group`.
+
+    The table of ratings itself serves when it has such a column. Users whom the data does not know are passed
+    over; users whom the table does not name stand alone.
+    """
+    lines = read_text(path).content.decode().splitlines()
+    header, *rows = csv.reader(lines, delimiter="\t" if "\t" in lines[0] else ",")
+    for name in (user, group):
+        if name not in header:
+            raise DataError(f"{path}: it must have a column '{name}', but has {', '.join(header)}; name yours.")
+    places = header.index(user), header.index(group)
+    ids, labels = zip(*_fields(path, rows, places, len(header)), strict=True) if rows else ((), ())
+    return groups_of_column(users, ids, labels)
+
+
+def _fields(
+    path: Path, rows: Iterable[list[str]], places: tuple[int, int], width: int
+) -> Iterator[tuple[str, str]]:
+    for line, row in enumerate(rows, start=2):
+        if len(row) != width:
+            raise DataError(f"{path}, line {line}: a row must have {width} fields, but has {len(row)}; fix it.")
+        yield row[places[0]], row[places[1]]

@@ -1,0 +1,207 @@
+"""Beyond accuracy: popularity bias, novelty, coverage and concentration of what the lists show.
+
+Popularity: is the long tail shown, and found, as the short head is? The short head holds the most popular
+training items, ties by the lower item id, until together they reach 80 % of the training interactions, the item
+that crosses included; the other training items are the long tail. An item without a training interaction is in
+neither group. (Abdollahpouri et al., FLAIRS 2019; Zhu et al., SIGIR 2020; Elliot.)
+
+Novelty: are the relevant items shown ones that few people have? With a logarithmic discount of places and
+binary relevance; n_i is the number of people with item i in the training part, |U| the number of people with a
+training row. (S. Vargas, P. Castells: Rank and Relevance in Novelty and Diversity Metrics, RecSys 2011.)
+
+Coverage: how widely the lists draw from the catalogue, over all evaluated users (Ferrara's thesis, 2.2.4.2).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.interactions import Interactions, short_head
+from murmura.evaluation.relevance import TopKView, discounts
+
+
+@dataclass(frozen=True, eq=False)
+class PopularityGroups:
+    """Which items are popular, which are rare; (items,) each, no item in both."""
+
+    head: Bools
+    tail: Bools
+
+
+def popularity_groups(train: Interactions, ties: Longs | None = None) -> PopularityGroups:
+    """The short head and the long tail; `ties` lists all items in the order that breaks equal popularity."""
+    counts = train.item_counts
+    head = short_head(counts, ties)
+    return PopularityGroups(head, ~head & (counts > 0))
+
+
+def long_tail_count(cut: TopKView, groups: PopularityGroups | None = None) -> Floats:
+    """ACLT: how many items of the long tail each user is shown (thesis, equation 2.12), not which share."""
+    groups = groups or popularity_groups(cut.truth.train)
+    tail = np.append(groups.tail, False)  # the last place is for NO_ITEM
+    return tail[cut.item].astype(np.float64) @ np.ones(cut.k)
+
+
+def equal_opportunity(cut: TopKView, groups: PopularityGroups | None = None) -> float:
+    """PopREO: |a - b| / (a + b) of the two groups' shares a, b of relevant test items that are shown."""
+    groups = groups or popularity_groups(cut.truth.train)
+    found = cut.truth.item[cut.entry[cut.entry >= 0]]
+    head, tail = (
+        _ratio(np.count_nonzero(group[found]), np.count_nonzero(group[cut.truth.item]))
+        for group in (groups.head, groups.tail)
+    )
+    return _contrast(head, tail)
+
+
+def statistical_parity(cut: TopKView, groups: PopularityGroups | None = None) -> float:
+    """PopRSP: |a - b| / (a + b) of the two groups' shares of (user, unseen item) pairs that are shown."""
+    groups = groups or popularity_groups(cut.truth.train)
+    seen = _seen_items(cut)
+    head, tail = (
+        _ratio(
+            np.count_nonzero(group[cut.shown]),
+            len(cut.truth.users) * np.count_nonzero(group) - np.count_nonzero(group[seen]),
+        )
+        for group in (groups.head, groups.tail)
+    )
+    return _contrast(head, tail)
+
+
+def _seen_items(cut: TopKView) -> Ints:
+    """The training items of the evaluated users, one entry per distinct (user, item)."""
+    rows = cut.truth.train.by_user
+    owner = np.repeat(np.arange(cut.truth.train.n_users), np.diff(rows.start))
+    evaluated = np.zeros(cut.truth.train.n_users, np.bool_)
+    evaluated[cut.truth.users] = True
+    keep = evaluated[owner]
+    keep[1:] &= (rows.index[1:] != rows.index[:-1]) | (owner[1:] != owner[:-1])
+    return rows.index[keep]
+
+
+def _ratio(part: np.integer[Any] | int, whole: np.integer[Any] | int) -> float:
+    return int(part) / int(whole) if whole else math.nan
+
+
+def _contrast(a: float, b: float) -> float:
+    """The population standard deviation of two numbers over their mean; NaN where neither group has any."""
+    return abs(a - b) / (a + b) if a + b else math.nan
+
+
+def popularity_complement(cut: TopKView) -> Floats:
+    """EPC: novelty of an item is 1 - n_i / |U|, the chance that someone does not have it."""
+    people = people_with_item(cut.truth.train)
+    everyone = max(1, int(np.count_nonzero(cut.truth.train.user_counts)))
+    return _of_hits(cut, 1 - people / everyone)
+
+
+def free_discovery(cut: TopKView) -> Floats:
+    """EFD: novelty of an item is -log2(n_i / sum of n), in bits; what nobody has counts as n_i = 1."""
+    people = people_with_item(cut.truth.train)
+    return _of_hits(cut, np.log2(max(1, int(people.sum())) / np.maximum(people, 1)))
+
+
+def people_with_item(train: Interactions) -> Longs:
+    """How many people have each item; who has it several times counts once: (items,)."""
+    pairs = np.unique(train.user.astype(np.int64) * train.n_items + train.item)
+    return np.bincount(pairs % train.n_items, minlength=train.n_items)
+
+
+def _of_hits(cut: TopKView, novelty: Floats) -> Floats:
+    """Sum over places of disc(i) * hit_i * novelty, over the sum of disc(i): (users,)."""
+    discount = discounts(cut.k)
+    of_item = np.append(novelty, 0.0)[cut.item]  # the last place is for NO_ITEM
+    found: Floats = (cut.hit * of_item) @ discount / discount.sum()
+    return found
+
+
+def item_coverage(cut: TopKView) -> float:
+    """How many distinct items are shown: a count, as in the papers' tables; equation 2.9 divides it by |I|."""
+    return float(np.count_nonzero(cut.times))
+
+
+def gini(cut: TopKView) -> float:
+    """Sum over j of (2j - N - 1) c_j / ((N - 1) sum of c), c_j ascending (thesis, equation 2.10; Elliot).
+
+    0 = every item is shown equally often, 1 = one item is shown to everyone. N is the catalogue and an item
+    never shown counts as c = 0, as in the papers' tables; the equation as printed sums over shown items only.
+    """
+    return gini_index(cut.times, _catalogue_size(cut))
+
+
+def gini_diversity(cut: TopKView) -> float:
+    """1 - Gini: the papers' G, higher is better."""
+    return 1.0 - gini(cut)
+
+
+def shannon_entropy(cut: TopKView) -> float:
+    """- sum of p log2 p, p = the item's share of all shown places (thesis, equation 2.11), in bits."""
+    counts = cut.times[cut.times > 0]
+    if not len(counts):
+        return math.nan
+    share = counts / counts.sum()
+    return float(np.log2(1 / share) @ share)
+
+
+def gini_index(counts: Longs, n: int) -> float:
+    """The Gini index of the non-zero `counts` among n items, all others counting zero; NaN of nothing."""
+    shown = np.sort(counts[counts > 0])
+    if not len(shown):
+        return math.nan
+    if n == 1:
+        return 0.0
+    j = np.arange(n - len(shown) + 1, n + 1)
+    return float((2 * j - n - 1) @ shown / (shown.sum() * (n - 1)))
+
+
+def _catalogue_size(cut: TopKView) -> int:
+    if cut.gini_catalogue == "all":
+        return cut.truth.n_items
+    # an item shown from outside the training part joins the catalogue, or the index could leave [0, 1]
+    return int(np.count_nonzero((cut.truth.train.item_counts > 0) | (cut.times > 0)))
+
+
+HEAD = 0.01  # the most popular part of the items that a summary looks at
+
+
+def ranked_shares(times: Longs, most: int) -> Floats:
+    """The shares of the `most` most frequent items among all, largest first: a curve of figure 4.4 or 4.5."""
+    total = max(1, int(times.sum()))
+    shares: Floats = np.sort(times)[::-1][:most] / total
+    return shares
+
+
+def concentration(times: Longs, popularity: Longs) -> Floats:
+    """(items + 1,): the share of `times` that falls on the n most popular items, n = 0, 1, ...
+
+    Items that are equally popular share what falls on them, so their order does not matter.
+    """
+    order = np.argsort(-popularity, kind="stable")
+    level = np.cumsum(np.concatenate(([True], np.diff(popularity[order]) != 0))) - 1
+    each = np.bincount(level, times[order]) / np.bincount(level)
+    total = max(1, int(times.sum()))
+    return np.concatenate(([0.0], np.cumsum(each[level]) / total))
+
+
+def head_share(times: Longs, popularity: Longs) -> float:
+    """The share of `times` on the most popular HEAD of the items that occur in training, at least one item."""
+    head = max(1, round(HEAD * int((popularity > 0).sum())))
+    return float(concentration(times, popularity)[head])
+
+
+def rank_correlation(times: Longs, popularity: Longs) -> float:
+    """Spearman's rho between how often an item comes and how popular it is, over the items seen in training.
+
+    NaN where one of the two never varies.
+    """
+    from scipy.stats import rankdata
+
+    known = popularity > 0
+    a, b = rankdata(times[known]), rankdata(popularity[known])
+    a, b = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale else float("nan")
