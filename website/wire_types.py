@@ -1,4 +1,4 @@
-"""`python -m website.wire_types`: the page's types and checks of signed records, from the records themselves."""
+"""`python -m website.wire_types`: the page's types and checks of signed records, from these records."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ RECORDS = (FederationTerms, Manifest)
 WIDTH = 120  # as web/.prettierrc.json has it
 MOST_NUMBER, MOST_LISTED = 1 << 48, 32  # that a browser reads where the record has no limit
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
-HEAD = """\
+WORDS = "boolean list mapping matching nullOr number oneOf record settings string whole"
+HEAD = f"""\
 /** The fields of signed records: written by `python -m website.wire_types`, not by hand. */
 
-import { boolean, list, mapping, matching, nullOr, number, oneOf, record, settings, string, whole } from "./fields.ts";
+import {{ {WORDS.replace(" ", ", ")} }} from "./fields.ts";
 """
 
 Schema = dict[str, Any]
