@@ -95,7 +95,7 @@ def _check(schema: Schema) -> str:
             pattern = f"matching(/{schema['pattern']}/)" if "pattern" in schema else "string"
             return f"oneOf({words})" if words else pattern
         case "integer":
-            least = schema.get("const", schema.get("minimum"))
+            least = schema.get("const", schema.get("minimum", 0))
             end = schema["const"] + 1 if "const" in schema else schema.get("exclusiveMaximum", MOST_NUMBER)
             return f"whole({_number(least)}, {_number(end)})"
         case "array":
@@ -111,7 +111,7 @@ def _words(schema: Schema) -> list[str]:
     return [schema["const"]] if "const" in schema else schema.get("enum", [])
 
 
-def _number(n: int) -> str:
+def _number(n: Any) -> str:
     power = n.bit_length() - 1
     return f"2 ** {power}" if n > 1024 and n == 1 << power else str(n)
 

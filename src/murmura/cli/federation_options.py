@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from murmura.cli import options
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MissingExtraError, SettingError
 
@@ -63,13 +64,20 @@ def need(what: str) -> None:
         raise MissingExtraError(what, "serve")
 
 
+def warn_insecure(insecure: bool) -> None:
+    """Say once that plain HTTP is allowed, and mark every line from now on."""
+    if insecure and not CONSOLE.insecure:
+        CONSOLE.insecure = True
+        say("warning: plain HTTP beyond this machine is allowed: everyone on the way can read it.", always=True)
+
+
 @dataclass(frozen=True)
 class Others:
     """How other machines are reached, and whose certificates are trusted."""
 
-    authority: Path | None = None
-    insecure: bool = False
-    proxy: str = ""
+    authority: Authority = None
+    insecure: Insecure = False
+    proxy: Proxy = ""
 
     def __post_init__(self) -> None:
         warn_insecure(self.insecure)
@@ -103,11 +111,14 @@ class Others:
         return asyncio.run(connected())
 
 
-def warn_insecure(insecure: bool) -> None:
-    """Say once that plain HTTP is allowed, and mark every line from now on."""
-    if insecure and not CONSOLE.insecure:
-        CONSOLE.insecure = True
-        say("warning: plain HTTP beyond this machine is allowed: everyone on the way can read it.", always=True)
+DIRECT = Others()
+
+
+def reaches_others(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the flags about other machines, which it gets as its one argument `others`."""
+    kinds = get_type_hints(Others, include_extras=True)
+    flags = [options.flag(one.name, kinds[one.name], one.default) for one in fields(Others)]
+    return options.with_flags(command, "others", flags, lambda given: Others(**given))
 
 
 def public_key(flag: str, text: str) -> bytes | None:

@@ -150,22 +150,34 @@ Cutoffs = Annotated[
 
 def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the flags about reading data, which it gets as its one argument `reading`."""
+    flags = [flag(name, kind, None) for name, kind in READING_FLAGS.items()]
+    return with_flags(command, "reading", flags, _given)
+
+
+def with_flags(
+    command: Callable[..., None],
+    argument: str,
+    flags: list[inspect.Parameter],
+    made: Callable[[dict[str, Any]], object],
+) -> Callable[..., None]:
+    """A command with more flags in the place of one argument, which it gets as what is `made` of them."""
     own = inspect.signature(command, eval_str=True)
 
     @wraps(command)
-    def with_flags(**given: Any) -> None:
-        chosen = {name: given.pop(name, None) for name in READING_FLAGS}
-        command(**given, reading=_given(chosen))
+    def called(**given: Any) -> None:
+        chosen = {flag.name: given.pop(flag.name, flag.default) for flag in flags}
+        command(**given, **{argument: made(chosen)})
 
-    flags = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in READING_FLAGS.items()
-    ]
     others = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.parameters.values()]
-    place = list(own.parameters).index("reading")
+    place = list(own.parameters).index(argument)
     signature = own.replace(parameters=[*others[:place], *flags, *others[place + 1 :]])
-    with_flags.__signature__ = signature  # type: ignore[attr-defined]
-    return with_flags
+    called.__signature__ = signature  # type: ignore[attr-defined]
+    return called
+
+
+def flag(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    """A flag as a parameter of a command."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _given(flags: dict[str, Any]) -> Reading:

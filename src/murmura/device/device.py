@@ -66,7 +66,7 @@ class VisitOutcome:
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class _CalledRound:
     """A round a device takes part in."""
 
     manifest: Manifest
@@ -207,7 +207,7 @@ class Device:
             # before training, so that it tells nothing about how long that takes
             draw = int.from_bytes(self._entropy(4), "little") / 2**32
             send_at = self._clock() + m.hold + m.spread * draw
-            work = _Work(m, info, phase, ticket, report, send_at, allowed)
+            work = _CalledRound(m, info, phase, ticket, report, send_at, allowed)
             seed = bytes.fromhex(again.seed) if again else self._entropy(SEED_BYTES)
             salt = bytes.fromhex(again.salt) if again else self._entropy(SALT_BYTES)
             result = await self._train(work, seed)
@@ -248,7 +248,7 @@ class Device:
         named = b"murmura report\0" + self.identity.token.encode() + manifest.hash
         return hashlib.sha256(named).digest()[:ID_BYTES]
 
-    async def _train(self, work: _Work, seed: bytes) -> TrainedUpload:
+    async def _train(self, work: _CalledRound, seed: bytes) -> TrainedUpload:
         """The algorithm's step and the device half of the channel; nothing leaves."""
         m, memory, secret = work.manifest, self.storage.memory, self.identity.secret
         model = await self.cache.model(m, work.info) if work.phase.fetches_model else {}
@@ -289,7 +289,7 @@ class Device:
             )
         return self.rows
 
-    async def _upload(self, work: _Work, result: TrainedUpload, pending: PendingUpload) -> VisitOutcome:
+    async def _upload(self, work: _CalledRound, result: TrainedUpload, pending: PendingUpload) -> VisitOutcome:
         """Wait for the time drawn, write it down, send; keep what was learned only when it was taken."""
         m, memory = work.manifest, self.storage.memory
         noise = self.identity.terms.noise
@@ -326,7 +326,7 @@ class Device:
         self.storage.keep(learned.dealt_with(m.serial, pending.manifest))
         return VisitOutcome("sent", m.round, m.phase, "", result.length, result.disclosed, noted.epsilon)
 
-    async def _send(self, work: _Work, result: TrainedUpload, marked: bytes) -> list[bytes]:
+    async def _send(self, work: _CalledRound, result: TrainedUpload, marked: bytes) -> list[bytes]:
         """Every message in its order, each with the receipt of the one before; their receipts."""
         m, receipts = work.manifest, [wire.NO_RECEIPT]
         for kind, message in enumerate(result.messages):

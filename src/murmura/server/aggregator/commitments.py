@@ -6,6 +6,7 @@ It signs no head of the log that rewrites an entry.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -21,29 +22,25 @@ from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import SIGNATURE_BYTES
 
 
+@dataclass(eq=False)
 class Agreement:
-    """What this aggregator stands for."""
+    """The terms that this aggregator stands for."""
 
-    def __init__(
-        self,
-        role: Literal["seed", "vector"],
-        store: ServerDatabase,
-        key: ServerKey,
-        sealing_key: SealingKey,
-        minimum: int,
-        coordinator: bytes | None,
-        admitter: bytes | None,
-        accept: bytes | None,
-    ) -> None:
-        self._admitter = admitter
-        self._role, self._store, self._key, self._sealing_key = role, store, key, sealing_key
-        self._minimum, self._accept = minimum, accept
-        kept = store.fact("terms")
+    role: Literal["seed", "vector"]
+    store: ServerDatabase
+    key: ServerKey
+    sealing_key: SealingKey
+    minimum: int
+    coordinator: bytes | None  # whose terms; None: who is pinned first
+    admitter: bytes | None  # who invites from this machine
+    accept: bytes | None  # other terms than before, by their hash
+
+    def __post_init__(self) -> None:
+        kept, pinned = self.store.fact("terms"), self.store.fact("coordinator")
         self._terms = None if kept is None else FederationTerms.decode(kept)
-        pinned = store.fact("coordinator")
-        if pinned is not None and coordinator is not None and pinned != coordinator:
+        if pinned is not None and self.coordinator is not None and pinned != self.coordinator:
             raise forged("the coordinator's key must be the one this aggregator knows, but is not.")
-        self.coordinator = pinned or coordinator
+        self.coordinator = pinned or self.coordinator
 
     @property
     def terms(self) -> FederationTerms:
@@ -60,14 +57,14 @@ class Agreement:
     @cached_property
     def _described(self) -> bool:
         """Whether the description that the terms name is here."""
-        kept = self._store.fact("description")
+        kept = self.store.fact("description")
         wanted = None if self._terms is None else self._terms.catalogue.description
         return kept is not None and hashlib.sha256(kept).hexdigest() == wanted
 
     @cached_property
     def info(self) -> FederationInfo:
         """The items and sizes of the federation."""
-        kept = self._store.fact("description")
+        kept = self.store.fact("description")
         assert kept is not None
         return FederationDescription.decode(kept).info
 
@@ -76,7 +73,7 @@ class Agreement:
         named = "" if manifest.counts is None else manifest.counts.hash
         if named != (hashlib.sha256(counts).hexdigest() if counts else ""):
             raise forged("the counts must be those the manifest names, but are not.")
-        kept = self._store.fact("description")
+        kept = self.store.fact("description")
         if not counts or kept is None:
             return self.info
         return FederationDescription.decode(kept).with_counts(counts).info
@@ -84,7 +81,7 @@ class Agreement:
     def pin(self, coordinator: bytes) -> None:
         """Trust this coordinator from now on; another one never."""
         if self.coordinator is None:
-            self._store.write([put_fact("coordinator", coordinator)], durable=True)
+            self.store.write([put_fact("coordinator", coordinator)], durable=True)
             self.coordinator = coordinator
 
     def agree(self, message: bytes) -> dict[str, str]:
@@ -96,33 +93,33 @@ class Agreement:
         offered = FederationTerms.decode(content)
         if self._terms is None or self._terms.hash != offered.hash:
             self._check(offered)
-            self._store.write([put_fact("terms", content)], durable=True)
+            self.store.write([put_fact("terms", content)], durable=True)
             self._terms = offered
             self._look_again()
         if not self._described:
             return {"needs": offered.catalogue.description}
-        return {"signature": self._key.sign("terms", content).hex()}
+        return {"signature": self.key.sign("terms", content).hex()}
 
     def _check(self, offered: FederationTerms) -> None:
         """Refuse terms that this machine's operator would not stand for."""
-        mine = offered.seed_aggregator if self._role == "seed" else offered.vector_aggregator
-        own = (self._key.public.hex(), self._sealing_key.public.hex())
+        mine = offered.seed_aggregator if self.role == "seed" else offered.vector_aggregator
+        own = (self.key.public.hex(), self.sealing_key.public.hex())
         if offered.coordinator != (self.coordinator or b"").hex() or mine is None:
             raise forged("the terms must name this aggregator and its coordinator, but do not.")
         if (mine.key, mine.sealing_key) != own:
-            raise forged(f"the terms must name this machine as the {self._role} aggregator, but do not.")
-        if offered.minimum < self._minimum:
+            raise forged(f"the terms must name this machine as the {self.role} aggregator, but do not.")
+        if offered.minimum < self.minimum:
             raise RefusedError(
                 "too-few",
-                f"this aggregator releases no sum of fewer than {self._minimum} devices, but the terms want "
+                f"this aggregator releases no sum of fewer than {self.minimum} devices, but the terms want "
                 f"{offered.minimum}; raise --minimum of the coordinator.",
             )
-        if self._admitter is not None and offered.admitter != self._admitter.hex():
+        if self.admitter is not None and offered.admitter != self.admitter.hex():
             raise forged(
                 "devices are invited from this aggregator's folder, but the terms let others in; start "
                 "it with --no-admit if that is meant."
             )
-        if self._terms is not None and offered.hash != self._accept:
+        if self._terms is not None and offered.hash != self.accept:
             changed = "; ".join(self._terms.differences(offered))
             raise forged(
                 f"this aggregator agreed to other terms ({changed}); its operator starts it with "
@@ -143,7 +140,7 @@ class Agreement:
         described = FederationDescription.decode(content)
         if self._terms is not None:
             described.check_for(self._terms.algorithm())
-        self._store.write([put_fact("description", content)], durable=True)
+        self.store.write([put_fact("description", content)], durable=True)
         self._look_again()
         return True
 

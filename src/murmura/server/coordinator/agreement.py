@@ -265,10 +265,8 @@ class TermsKeeper:
     def _keep(self, terms: FederationTerms, signatures: tuple[bytes, bytes]) -> None:
         content = terms.encode()
         signed = self._key.sign("terms", content) + b"".join(signatures)
-        entries = [terms_entry(content)]
         facts = [put_fact("terms", content), put_fact("terms signatures", signed)]
-        self._store.write([*facts, *self._log.appended(entries)], durable=True)
-        self._log.grown(entries)
+        self._log.append([terms_entry(content)], facts)
 
     def signed(self) -> bytes:
         """The signatures of all three machines (64 each, zeros where there is none), then the terms."""
