@@ -287,7 +287,7 @@ class RoundRunner:
         if self.itinerary.phase(self.now.position).repeat is None:
             said += self.search.good(live.summed, self.desk)
         elif breach:
-            said += f"{BREACH}: {breach}; it was cut to what is possible."
+            said = f"{BREACH}: {breach}; it was cut to what is possible. {said}".strip()
             self.counters.cut += 1
         before = self.now.server.model
         end = RoundEnd(m.serial, position, count, ended, said, live.presence)
