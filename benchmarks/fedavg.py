@@ -26,9 +26,8 @@ from benchmarks.sides import Benchmark, Side, Work
 from murmura.aggregation.weighted import weighted
 from murmura.aggregation.weighting import Weighting
 from murmura.core.contract import Algorithm, FederationInfo
-from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.interactions import Interactions, SampleTable, Vocabulary
 from murmura.core.rng import Rng, server_secret
-from murmura.core.samples import SampleTable
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan

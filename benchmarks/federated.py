@@ -23,7 +23,7 @@ from murmura.core.rng import client_secrets
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.random.draws import initial_rows
+from murmura.kernels.philox import initial_rows
 from murmura.runtimes.inprocess import InProcess
 
 TRIPLES = bpr.EPOCHS * len(world.train())  # what implicit draws

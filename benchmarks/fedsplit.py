@@ -11,8 +11,7 @@ from pathlib import Path
 
 from benchmarks import world
 from benchmarks.sides import Benchmark, Work
-from murmura.core.catalogue import Dataset
-from murmura.core.split import Split
+from murmura.core.catalogue import Dataset, Split
 from murmura.engine.experiment import score_ratings
 from murmura.engine.protocol import protocol, whole_split
 from murmura.lab.groups.group_results import GroupTable, read_groups

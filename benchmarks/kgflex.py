@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.sides import Benchmark, Work
 from murmura.algorithms.kgflex.kgflex import KGFlex
-from murmura.core.split import Split
+from murmura.core.catalogue import Split
 from murmura.data.sources.registry import load
 from murmura.engine.experiment import score
 from murmura.engine.plan import Plan

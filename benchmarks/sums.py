@@ -23,10 +23,10 @@ from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
 from murmura.channel.chain import chain
 from murmura.channel.shares import split
 from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.catalogue import Split
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, History, RoundContext, ServerState, Total
 from murmura.core.rng import Rng, client_secrets
-from murmura.core.split import Split
 from murmura.core.update import SparseRows, Update
 from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.visit import visit

@@ -6,9 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from murmura.core.catalogue import Dataset
+from murmura.core.catalogue import Dataset, Split
 from murmura.core.interactions import Interactions
-from murmura.core.split import Split
 
 
 def load() -> Dataset:

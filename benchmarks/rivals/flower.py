@@ -20,7 +20,7 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 
-from murmura.core.samples import Classification
+from murmura.core.interactions import Classification
 from murmura.neural.classifier import descend
 from murmura.neural.classifier_layout import ClassifierLayout
 

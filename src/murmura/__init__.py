@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from murmura.cli.notebook import progress as progress
     from murmura.core.catalogue import Catalogue as Catalogue
     from murmura.core.catalogue import Dataset as Dataset
+    from murmura.core.catalogue import Split as Split
     from murmura.core.errors import MurmuraError as MurmuraError
     from murmura.core.interactions import Interactions as Interactions
     from murmura.core.interactions import Vocabulary as Vocabulary
     from murmura.core.model import Model as Model
     from murmura.core.model import RankedLists as RankedLists
-    from murmura.core.split import Split as Split
     from murmura.data.frames import from_frame as from_frame
     from murmura.data.frames import from_sparse as from_sparse
     from murmura.data.frames import to_frame as to_frame
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from murmura.evaluation import Evaluation as Evaluation
     from murmura.report.result_plot import plot as plot
     from murmura.runtimes.simulation import simulate as simulate
-    from murmura.studies.compare.run import Comparison as Comparison
-    from murmura.studies.compare.run import EntryMeans as EntryMeans
+    from murmura.studies.compare.comparison_plan import Comparison as Comparison
+    from murmura.studies.compare.comparison_plan import EntryMeans as EntryMeans
+    from murmura.studies.compare.comparison_plan import plan as plan
     from murmura.studies.compare.run import compare as compare
-    from murmura.studies.compare.run import plan as plan
-    from murmura.studies.fit.run import evaluate as evaluate
+    from murmura.studies.evaluate.run import evaluate as evaluate
     from murmura.studies.methods import fit as fit
     from murmura.studies.result_table import table as table
-    from murmura.studies.runs.trials import Trial as Trial
-    from murmura.studies.runs.trials import best as best
-    from murmura.studies.search.grid import grid as grid
+    from murmura.studies.search.folder import Trial as Trial
+    from murmura.studies.search.folder import best as best
     from murmura.studies.search.grid import search as search
+    from murmura.studies.search.space import grid as grid
 
 # The module of each name above. A test holds both lists to each other.
 _HOMES = {
@@ -69,7 +69,7 @@ _HOMES = {
     "Vocabulary": "murmura.core.interactions",
     "Model": "murmura.core.model",
     "RankedLists": "murmura.core.model",
-    "Split": "murmura.core.split",
+    "Split": "murmura.core.catalogue",
     "from_frame": "murmura.data.frames",
     "from_sparse": "murmura.data.frames",
     "to_frame": "murmura.data.frames",
@@ -84,18 +84,18 @@ _HOMES = {
     "protocol": "murmura.engine.protocol",
     "Evaluation": "murmura.evaluation",
     "plot": "murmura.report.result_plot",
-    "Trial": "murmura.studies.runs.trials",
-    "best": "murmura.studies.runs.trials",
+    "Trial": "murmura.studies.search.folder",
+    "best": "murmura.studies.search.folder",
     "simulate": "murmura.runtimes.simulation",
-    "Comparison": "murmura.studies.compare.run",
-    "EntryMeans": "murmura.studies.compare.run",
+    "Comparison": "murmura.studies.compare.comparison_plan",
+    "EntryMeans": "murmura.studies.compare.comparison_plan",
     "compare": "murmura.studies.compare.run",
-    "plan": "murmura.studies.compare.run",
+    "plan": "murmura.studies.compare.comparison_plan",
     "fit": "murmura.studies.methods",
     "table": "murmura.studies.result_table",
-    "grid": "murmura.studies.search.grid",
+    "grid": "murmura.studies.search.space",
     "search": "murmura.studies.search.grid",
-    "evaluate": "murmura.studies.fit.run",
+    "evaluate": "murmura.studies.evaluate.run",
 }
 # What was renamed: the new name, and the version that no longer knows the old one (docs/stability.md).
 _RENAMED = {"comparison": ("plan", "0.3")}

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.core.split import Split
+from murmura.core.catalogue import Split
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import protocol, whole_split
 from murmura.evaluation import evaluate

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from murmura.core.catalogue import Split
 from murmura.core.errors import DivergenceError
-from murmura.core.split import Split
 from murmura.data.sources.registry import load
 from murmura.engine.experiment import experiment
 from murmura.engine.protocol import Protocol, protocol, whole_split

@@ -9,7 +9,7 @@ import pytest
 
 from murmura.baselines import baseline
 from murmura.core.arrays import Floats
-from murmura.core.split import Split
+from murmura.core.catalogue import Split
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import Protocol, protocol, whole_split
 from murmura.evaluation import ALL_METRICS, evaluate

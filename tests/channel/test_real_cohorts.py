@@ -10,10 +10,10 @@ from murmura.channel.chain import Chain, chain
 from murmura.channel.shares import expand
 from murmura.channel.shares import split as shared
 from murmura.core.arrays import Floats
+from murmura.core.catalogue import Split
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import RoundContext
 from murmura.core.rng import Words
-from murmura.core.split import Split
 from murmura.core.update import Update
 from murmura.data.sources.registry import load
 from murmura.engine.federated_model import FederatedModel

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.core.rng import Purpose, Rng, client_secrets, guest_secret, server_secret, standard_normal
-from murmura.kernels.random import draws, philox
+from murmura.kernels import philox
 from tests.core.rng_vectors import rng_vectors
 from tests.hypothesis_profiles import examples
 
@@ -43,8 +43,8 @@ def test_the_compiled_generator_gives_the_golden_vectors(golden: dict[str, Any])
             value, place = philox.draw_below(key, c1, c2, 0, place, row["n"])
             assert value == drawn
     for row in golden["coins"]:
-        assert [int(draws.coin_at(key, c1, c2, n, row["share"])) for n in range(16)] == row["heads"]
-    normals = [draws.normal(philox.word_at(key, c1, c2, 0, n)) for n in range(16)]
+        assert [int(philox.coin_at(key, c1, c2, n, row["share"])) for n in range(16)] == row["heads"]
+    normals = [philox.normal(philox.word_at(key, c1, c2, 0, n)) for n in range(16)]
     assert normals == golden["normals"]
 
 
@@ -54,7 +54,7 @@ def test_normals_are_bit_equal_in_numpy_and_compiled_and_close_to_the_true_quant
     edges = np.array([0, 1, 2**32 - 2, 2**32 - 1, 2**31 - 1, 2**31, 322122547, 322122548], np.uint32)
     for some in (words, edges):
         z = standard_normal(some)
-        assert z.tolist() == [draws.normal(np.uint64(w)) for w in some]
+        assert z.tolist() == [philox.normal(np.uint64(w)) for w in some]
         assert np.abs(z - ndtri((some + 0.5) * 2.0**-32)).max() < 2e-6  # AS 241 promises seven digits
 
 
@@ -105,7 +105,7 @@ def test_a_choice_is_uniform_and_the_compiled_single_choice_is_the_same() -> Non
     for t in range(50):
         for size in (n, big):
             plain = Rng(key, t).stream(Purpose.SELECT).below(size)
-            assert draws.one_of(key, t, size) == plain
+            assert philox.one_of(key, t, size) == plain
 
 
 def test_secrets_differ_between_seeds_clients_and_roles() -> None:

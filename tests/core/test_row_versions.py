@@ -7,9 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.core import row_versions
-from murmura.core.codec import decode_changes, decode_model, encode_changes, encode_model
-from murmura.core.row_versions import RowVersions
+from murmura.core import codec
+from murmura.core.codec import RowVersions, decode_changes, decode_model, encode_changes, encode_model
 from murmura.testing.checks import assert_same_bits
 from tests.core.message_vectors import LISTED, NARROW, PUBLISHES, base
 
@@ -51,7 +50,7 @@ def test_every_earlier_model_leads_to_the_newest(data: st.DataObject, downloads:
 
 
 def test_a_model_too_old_is_not_remembered(monkeypatch: Any) -> None:
-    monkeypatch.setattr(row_versions, "REMEMBERED", 2)
+    monkeypatch.setattr(codec, "REMEMBERED", 2)
     versions, model = RowVersions.first(NARROW, LISTED), base()
     for _ in range(4):
         versions = versions.moved(model, model)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from murmura.core.catalogue import TEST, TRAIN, VALIDATION, Split
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.core.split import TEST, TRAIN, VALIDATION, Split
 
 
 def cut(*parts: int) -> Split:

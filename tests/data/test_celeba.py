@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from murmura.cli.app import app
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, MissingExtraError
-from murmura.core.samples import SampleTable
+from murmura.core.interactions import SampleTable
 from murmura.data.sources.registry import load, recognise
 from murmura.engine.protocol import prepare, protocol
 from murmura.lab.classification.celeba import ATTRIBUTES, IDENTITIES, PHOTOS

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from murmura.core.catalogue import TEST, TRAIN, VALIDATION, Split
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import NO_ITEM, RankedLists
-from murmura.core.split import TEST, TRAIN, VALIDATION, Split
 from murmura.data.list_files import FORMATS, read_lists, write_lists
 from murmura.data.splits.split_files import GivenSplit, save_split, write_split
 

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from murmura.core.arrays import Ints
-from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.catalogue import TEST, VALIDATION, Catalogue, Dataset, Split
 from murmura.core.errors import DataError, SettingError
-from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.interactions import Interactions, SampleTable, Vocabulary
 from murmura.core.plugins import imported
-from murmura.core.samples import SampleTable
 from murmura.core.settings import as_dict
-from murmura.core.split import TEST, VALIDATION, Split
 from murmura.data.splits.registry import AnySplit
 from murmura.engine.protocol import PROTOCOLS, Protocol, prepare, protocol, whole_split
 from murmura.lab.classification.partition import Partition, PartitionDirichlet, PartitionIid, PartitionShards

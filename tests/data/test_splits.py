@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from murmura.core.catalogue import TEST, TRAIN, VALIDATION
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
-from murmura.core.split import TEST, TRAIN, VALIDATION
 from murmura.data.splits.random_holdout import KFold, LegacyRandomHoldout, RandomHoldout
 from murmura.data.splits.registry import SPLITS, AnySplit, split_named
 from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, LeaveOneOut, TemporalHoldout

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from murmura.core.arrays import Bools
+from murmura.core.catalogue import TEST, VALIDATION, Split
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
 from murmura.core.settings import changed
-from murmura.core.split import TEST, VALIDATION, Split
 from murmura.data.sources.registry import load
 from murmura.data.splits.random_holdout import ColdItems
 from murmura.engine.experiment import experiment, score

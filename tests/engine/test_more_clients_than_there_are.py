@@ -14,13 +14,14 @@ from murmura.core.errors import SettingError
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.lab.analyses.freshness_section import freshness_table
+from murmura.lab.analyses.training_sections import freshness_table
 from murmura.lab.papers.experiments import Counts, costs
 from murmura.runtimes.inprocess import InProcess
 from murmura.server.coordinator.setup import FederationSetup, RoundTiming
 from murmura.server.loopback import Loopback
+from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.run import compare
 from murmura.studies.sweep.folder import freshness, points
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger

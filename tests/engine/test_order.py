@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.catalogue import Catalogue, Dataset, Split
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
-from murmura.core.split import Split
 from murmura.data.filters import LatestPerPair
 from murmura.data.splits.random_holdout import RandomHoldout
 from murmura.data.splits.split_files import save_split

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from murmura.baselines.mostpop import MostPop
-from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.catalogue import TEST, Catalogue, Dataset, Split
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
-from murmura.core.split import TEST, Split
 from murmura.data.splits.random_holdout import LegacyRandomHoldout
 from murmura.engine.experiment import experiment, score
 from murmura.engine.protocol import Candidates, Protocol, prepare, protocol

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmura.core.catalogue import TEST, Split
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
-from murmura.core.split import TEST, Split
 from murmura.engine.protocol import PreparedData, prepare, protocol, whole_split
 from murmura.engine.run_folder import Run
 from murmura.engine.sealed import FILE, refuse_opened

@@ -8,8 +8,8 @@ import pytest
 
 from murmura.baselines.mostpop import MostPop
 from murmura.core.arrays import Floats
+from murmura.core.catalogue import Split
 from murmura.core.interactions import Interactions
-from murmura.core.split import Split
 from murmura.data.filters import Binarise, KCore, LatestPerPair, MinPerUser, apply_filters
 from murmura.data.sources.registry import load
 from murmura.data.splits.random_holdout import LegacyRandomHoldout

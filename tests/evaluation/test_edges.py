@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from murmura.core.catalogue import TEST, TRAIN, Split
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import RankedLists
-from murmura.core.split import TEST, TRAIN, Split
 from murmura.evaluation import DEFAULT_METRICS, Relevance, evaluate, measure, metric_of
 from murmura.evaluation.registry import ALL_METRICS
 from tests.evaluation.worlds import lists_of, split_of

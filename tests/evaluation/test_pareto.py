@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.evaluation.pareto import pareto_front
+from murmura.evaluation.registry import pareto_front
 
 FEW = st.integers(0, 6).map(float)  # few values: many ties
 

@@ -5,10 +5,10 @@ import pytest
 
 from murmura.baselines.mostpop import MostPop
 from murmura.core.arrays import Ints
+from murmura.core.catalogue import TEST, Split
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets
-from murmura.core.split import TEST, Split
 from murmura.data.splits.temporal import LeaveOneOut
 from murmura.engine.experiment import score
 from murmura.engine.protocol import Protocol

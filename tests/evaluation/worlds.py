@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from murmura.core.catalogue import Relation
+from murmura.core.catalogue import TEST, TRAIN, Relation, Split
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.model import NO_ITEM, RankedLists
-from murmura.core.split import TEST, TRAIN, Split
 
 VALUES = (-2.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 LABELS = ("drama", "comedy", "never used")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.kernels.random import philox
+from murmura.kernels import philox
 from tests.kernels.plain_philox import Stream, plain_block
 
 word = st.integers(0, 2**32 - 1)

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from murmura.kernels.similarity import nearest_rows
 from murmura.kernels.sparse import (
     Sparse,
     dense_times_sparse,
     gram,
-    nearest_rows,
     product_rows,
     sparse_times_dense,
 )

@@ -7,9 +7,8 @@ import pytest
 
 from murmura.core.contract import FederationInfo, RoundContext, Samples
 from murmura.core.errors import DataError, SettingError
-from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.interactions import Classification, Interactions, SampleTable, Vocabulary
 from murmura.core.rng import Rng, client_secrets, server_secret
-from murmura.core.samples import Classification, SampleTable
 from murmura.core.schedule import Schedule
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 from murmura.algorithms import ALGORITHMS
 from murmura.algorithms.preset import neutral
 from murmura.cli.app import app
-from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.catalogue import TRAIN, Catalogue, Dataset, Split
 from murmura.core.errors import DataError, RunError, SettingError
-from murmura.core.split import TRAIN, Split
 from murmura.engine.experiment import score
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan

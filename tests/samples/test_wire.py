@@ -10,8 +10,7 @@ import pytest
 
 from murmura.core.contract import FederationInfo, History, Samples
 from murmura.core.errors import DataError
-from murmura.core.interactions import Vocabulary
-from murmura.core.samples import Classification
+from murmura.core.interactions import Classification, Vocabulary
 from murmura.device.device import Device
 from murmura.device.simulated import rows_of_devices
 from murmura.testing import crowd, labelled

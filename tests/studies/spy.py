@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from murmura.baselines.neighbours import UserKnn
+from murmura.core.catalogue import Split
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
-from murmura.core.split import Split
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.run_folder import Run

@@ -58,6 +58,9 @@ class Preset:
         return _settings_of(self)
 
 
+UNWEIGHTED = Weighting()  # of a preset without criteria: every update counts alike
+
+
 class ConfiguredPreset:
     """What every preset is once its settings are known."""
 
@@ -100,7 +103,7 @@ class ConfiguredPreset:
 
     def weighting(self) -> Weighting:
         """Whose update counts how much."""
-        return self._part(Weighting) if Weighting in self.preset.parts else Weighting()
+        return self._part(Weighting) if Weighting in self.preset.parts else UNWEIGHTED
 
     def unused(self) -> tuple[str, ...]:
         """The settings that say nothing as things are: how to weight, where there are no criteria.
@@ -155,7 +158,7 @@ def _settings_of(preset: Preset) -> type[ConfiguredPreset]:
     body = joined_fields(preset.name, (*reversed(preset.parts), preset.method), preset.defaults)
     if preset.noisy is not None:  # what both forms know is one setting
         more = joined_fields(preset.name, (preset.noisy,))
-        for name in set(field_names(preset.noisy)).difference(field_names(preset.method)):
+        for name in (name for name in field_names(preset.noisy) if name not in field_names(preset.method)):
             body["__annotations__"][name], body[name] = more["__annotations__"][name], more[name]
     about = {"__doc__": preset.summary, "__module__": __name__, "name": preset.name, "seeded": preset.seeded}
     return settings(type(preset.name, (ConfiguredPreset,), {**body, **about, "preset": preset}))

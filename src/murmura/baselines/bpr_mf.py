@@ -27,7 +27,7 @@ from murmura.core.rng import Purpose, Words, client_secrets, guest_secret, serve
 from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.sgd import BprRates, train_triples, train_user_triples
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_grouped, draw_others, draw_places
-from murmura.kernels.random.philox import permute
+from murmura.kernels.philox import permute
 
 FOLD_IN_PASSES = 10
 INIT_STD = 0.1

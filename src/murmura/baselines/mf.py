@@ -23,7 +23,7 @@ from murmura.core.rng import Purpose, Words, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.sgd import train_pairs, train_user_pairs
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_others
-from murmura.kernels.random.philox import permute
+from murmura.kernels.philox import permute
 
 FOLD_IN_PASSES = 10
 INIT_STD = 0.1

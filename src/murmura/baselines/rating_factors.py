@@ -25,7 +25,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, server_secret
 from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.sgd import RatingRates, RatingTables, visit_users
-from murmura.kernels.random.philox import permute
+from murmura.kernels.philox import permute
 from murmura.kernels.sparse import Sparse, sparse_times_dense
 
 INIT_STD = 0.1

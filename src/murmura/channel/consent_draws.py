@@ -164,7 +164,7 @@ class ConsentChoices:
         consent = np.repeat(self.pi, np.diff(rows.start))
         consent[self.excluded] = 0.0
         if self.mode in ("sticky", "block") and not np.isin(consent, (0.0, 1.0)).all():
-            from murmura.kernels.random.draws import fill_block, fill_sticky
+            from murmura.kernels.philox import fill_block, fill_sticky
 
             limit = sticky_limit(self.pi, np.diff(rows.start))
             if self.mode == "sticky":

@@ -55,6 +55,7 @@ COMMANDS: Registry[Command] = Registry(
 # what commands of other rooms show of the papers' studies, and where it is
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
+    "privacy plan picture": "murmura.lab.papers.privacy_plan_picture:privacy_plan_picture",
     "rule check": "murmura.lab.papers.rule_check:check_rule",
 }
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, fields
+from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from murmura.cli import options
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MissingExtraError, SettingError
 
@@ -116,9 +117,24 @@ DIRECT = Others()
 
 def reaches_others(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the flags about other machines, which it gets as its one argument `others`."""
-    kinds = get_type_hints(Others, include_extras=True)
-    flags = [options.flag(one.name, kinds[one.name], one.default) for one in fields(Others)]
-    return options.with_flags(command, "others", flags, lambda given: Others(**given))
+    kinds, named = get_type_hints(Others, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    flags = [
+        inspect.Parameter(one.name, named, default=one.default, annotation=kinds[one.name])
+        for one in fields(Others)
+    ]
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        others = Others(**{flag.name: given.pop(flag.name) for flag in flags})
+        command(**given, others=others)
+
+    own = inspect.signature(command, eval_str=True)
+    asked = [one.replace(kind=named) for one in own.parameters.values()]
+    place = list(own.parameters).index("others")
+    signature = own.replace(parameters=[*asked[:place], *flags, *asked[place + 1 :]])
+    called.__signature__ = signature  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    return called
 
 
 def public_key(flag: str, text: str) -> bytes | None:

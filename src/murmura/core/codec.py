@@ -7,6 +7,7 @@ Before the values k of a model's int8 table stands its exponent e (1 byte, signe
 A model travels whole, or as what changed: 'm' 'c' and the same header, the SHA-256 of the whole message of the
 model it changes (32 bytes), then for each table the number of changed rows, their numbers and their values.
 A reader trusts no length: it checks the whole message against the declaration before it makes an array.
+`RowVersions` say when each row last changed: enough to tell anyone who has an older model what is missing.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Bytes, Ints
+from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.errors import FederationError
 from murmura.core.message import (
     COUNT_BYTES,
@@ -60,7 +62,12 @@ def decode(message: bytes, sends: MessageSpec) -> Update:
     at += SCALAR_BYTES * len(sends.scalars)
     tables: dict[str, SparseRows] = {}
     for table in sends.tables:
-        tables[table.name], at = _read_rows(message, at, table)
+        count, at = _read_count(message, at, table, table.rows)
+        index = np.arange(count, dtype=np.int32)
+        if table.space != "dense":
+            index, at = _read_index(message, at, table, count)
+        values, at = _read_values(message, at, table, count)
+        tables[table.name] = SparseRows(index, values)
     _finish(message, at)
     update = Update(tables, scalars)
     sends.check(update)
@@ -105,8 +112,9 @@ def changed_rows(base: Arrays, model: Arrays, publishes: MessageSpec, listed: In
     """Of the rows of every table that travel, those that differ in any bit from `base`: (rows that travel,)."""
     changed: dict[str, Bools] = {}
     for table in publishes.tables:
-        old, new = (_row_bytes(_published(arrays, table, listed)) for arrays in (base, model))
-        changed[table.name] = (old != new).any(axis=1)
+        old, new = (np.ascontiguousarray(_published(arrays, table, listed)) for arrays in (base, model))
+        bits = old.view(np.uint8) != new.view(np.uint8)
+        changed[table.name] = bits.reshape(len(old), -1).any(axis=1)
     return changed
 
 
@@ -136,7 +144,7 @@ def decode_changes(
             f"changes must be of the model {named.hex()[:16]} that is here, but are of "
             f"{message[HEADER_BYTES:at].hex()[:16]}; download the whole model."
         )
-    changes: list[tuple[TableSpec, Ints, NDArray[Any]]] = []
+    model: dict[str, NDArray[Any]] = {}
     for table in publishes.tables:
         there = _row_numbers(table, listed)
         count, at = _read_count(message, at, table, len(there))
@@ -147,13 +155,10 @@ def decode_changes(
                 "whole model."
             )
         values, at = _read_model_values(message, at, table, count)
-        changes.append((table, index, values))
-    _finish(message, at)
-    model: dict[str, NDArray[Any]] = {}
-    for table, index, values in changes:
         model[table.name] = np.zeros((table.rows, table.width), values.dtype)
-        model[table.name][_row_numbers(table, listed)] = _published(base, table, listed)
+        model[table.name][there] = _published(base, table, listed)
         model[table.name][index] = values
+    _finish(message, at)
     return model
 
 
@@ -174,24 +179,20 @@ def _published(model: Arrays, table: TableSpec, listed: Ints) -> NDArray[Any]:
     """The rows of a table that travel, in the numbers they travel in; of int8 what its numbers stand for."""
     values = model[table.name].reshape(table.rows, table.width)
     values = values[listed] if table.space == "item" else values
-    if table.dtype == "float16":
-        return _as_float16(table.name, values)
     if table.dtype == "int8":
         exponent = _exponent(values, table)
         return _multiples(_whole_numbers(values, exponent), exponent)
+    if table.dtype == "float16":
+        with np.errstate(over="ignore"):
+            values = values.astype(np.float16)
+        if not np.isfinite(values).all():
+            raise FederationError(
+                f"the model's '{table.name}' must stay below 65520 to travel as float16, but does not; "
+                "download it exact."
+            )
     if values.dtype != table.dtype:
         raise FederationError(f"the model's '{table.name}' must be {table.dtype}, but is {values.dtype}.")
     return values
-
-
-def _as_float16(name: str, values: NDArray[Any]) -> NDArray[np.float16]:
-    with np.errstate(over="ignore"):
-        narrow = values.astype(np.float16)
-    if not np.isfinite(narrow).all():
-        raise FederationError(
-            f"the model's '{name}' must stay below 65520 to travel as float16, but does not; download it exact."
-        )
-    return narrow
 
 
 def _exponent(values: NDArray[Any], table: TableSpec) -> int:
@@ -228,10 +229,6 @@ def _row_numbers(table: TableSpec, listed: Ints) -> Ints:
     return listed if table.space == "item" else np.arange(table.rows, dtype=np.int32)
 
 
-def _row_bytes(values: NDArray[Any]) -> Bytes:
-    return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
-
-
 def _header(declared: MessageSpec, magic: bytes = MAGIC) -> bytes:
     return _HEADER.pack(magic, VERSION, len(declared.tables), declared.mark)
 
@@ -248,16 +245,6 @@ def _check_header(message: bytes, declared: MessageSpec, expected: bytes = MAGIC
             f"a message must follow the declaration {declared.mark:08x} with {len(declared.tables)} tables, "
             f"but follows {mark:08x} with {tables}; both sides need the same configuration."
         )
-
-
-def _read_rows(message: bytes, at: int, table: TableSpec) -> tuple[SparseRows, int]:
-    count, at = _read_count(message, at, table, table.rows)
-    if table.space == "dense":
-        index = np.arange(count, dtype=np.int32)
-    else:
-        index, at = _read_index(message, at, table, count)
-    values, at = _read_values(message, at, table, count)
-    return SparseRows(index, values), at
 
 
 def _read_index(message: bytes, at: int, table: TableSpec, count: int) -> tuple[Ints, int]:
@@ -313,3 +300,54 @@ def _finish(message: bytes, at: int) -> None:
 
 def _little(values: NDArray[Any]) -> bytes:
     return values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+
+
+REMEMBERED = 1024  # models; whoever has an older one downloads the whole
+
+
+@dataclass(frozen=True, eq=False)
+class RowVersions:
+    """The models there have been so far, and in which of them each row changed last."""
+
+    downloads: MessageSpec  # how a model travels
+    listed: Ints  # the items on offer
+    number: int  # of the newest model, counted from 0
+    last: Mapping[str, Longs]  # by table: (rows that travel,)
+    oldest: int = 0  # the first model of this declaration; earlier ones have no row of it
+
+    @staticmethod
+    def first(downloads: MessageSpec, listed: Ints, number: int = 0) -> RowVersions:
+        """The first model of a declaration."""
+        sizes = {t.name: len(listed) if t.space == "item" else t.rows for t in downloads.tables}
+        last = {name: np.full(n, number, np.int64) for name, n in sizes.items()}
+        return RowVersions(downloads, listed, number, last, number)
+
+    def moved(self, before: Arrays, after: Arrays) -> RowVersions:
+        """After the next model."""
+        changed, new = changed_rows(before, after, self.downloads, self.listed), self.number + 1
+        last = {name: np.where(changed[name], new, known) for name, known in self.last.items()}
+        return replace(self, number=new, last=last)
+
+    def missing(self, base: int) -> tuple[int, int]:
+        """Rows and bytes that take someone from a model to the newest: of the whole where that is shorter."""
+        changed = self._since(base)
+        counts = {name: int(rows.sum()) for name, rows in (changed or {}).items()}
+        if changed is not None and not any(counts.values()):
+            return 0, 0
+        whole = self.downloads.model_bytes(len(self.listed))
+        if changed is None or (length := self.downloads.changes_bytes(counts)) >= whole:
+            return max(map(len, self.last.values()), default=0), whole
+        return max(counts.values()), length
+
+    def message(self, base: int, named: bytes, model: Arrays) -> bytes | None:
+        """What changed since the model of the hash `named`; None: nothing, or the whole is as short."""
+        changed, (_, length) = self._since(base), self.missing(base)
+        if changed is None or length in (0, self.downloads.model_bytes(len(self.listed))):
+            return None
+        return encode_rows(named, changed, model, self.downloads, self.listed)
+
+    def _since(self, base: int) -> dict[str, Bools] | None:
+        """Which rows changed since a model, by table; None of one that is not remembered."""
+        if not max(self.oldest, self.number - REMEMBERED) <= base <= self.number:
+            return None
+        return {name: known > base for name, known in self.last.items()}

@@ -25,9 +25,8 @@ from murmura.core.rng import Purpose, Words, philox
 from murmura.core.settings import Fraction, settings
 
 Withheld = Literal["random", "categories", "rarest", "newest"]
-Ranking = Callable[
-    [Interactions, Words], Floats | Longs
-]  # rows by user -> a number each, the lowest hidden first
+# rows by user -> a number each, the lowest hidden first
+Ranking = Callable[[Interactions, Words], Floats | Longs]
 
 
 def sticky_limit(pi: float | Floats, n: int | Longs) -> Any:
@@ -40,20 +39,19 @@ def withheld_rows(policy: Withheld, data: Interactions, pi: Floats, secrets: Wor
     rows = data.by_user
     counts = np.diff(rows.start)
     user = np.repeat(np.arange(data.n_users), counts)
-    order = np.lexsort((_words(rows.start, secrets), RANKINGS[policy](data, secrets), user))
+    within = np.arange(len(data)) - np.repeat(rows.start[:-1], counts)
+    order = np.lexsort((_words(within, secrets[user]), RANKINGS[policy](data, secrets), user))
     place = np.empty(len(data), np.int64)
-    place[order] = np.arange(len(data)) - np.repeat(rows.start[:-1], counts)
+    place[order] = within
     hidden: Bools = place < (counts - sticky_limit(pi, counts))[user]
     return hidden
 
 
-def _words(start: Longs, secrets: Words) -> Words:
-    """A word for every row: word k of its owner's WITHHOLD stream for her row k."""
-    counts = np.diff(start)
-    counter = np.zeros((int(start[-1]), 4), np.uint32)
-    counter[:, 0] = np.arange(start[-1]) - np.repeat(start[:-1], counts)
-    counter[:, 2] = Purpose.WITHHOLD
-    return philox(counter, np.repeat(secrets, counts, axis=0))[:, 0]
+def _words(block: Longs, secrets: Words) -> Words:
+    """The first word of each block of a WITHHOLD stream: block k of a person's for her row k."""
+    counter = np.zeros((*block.shape, 4), np.uint32)
+    counter[..., 0], counter[..., 2] = block, Purpose.WITHHOLD
+    return philox(counter, secrets)[..., 0]
 
 
 def _at_random(data: Interactions, secrets: Words) -> Longs:
@@ -83,7 +81,8 @@ def _by_category(data: Interactions, secrets: Words) -> Floats:
             "hides must be another policy than 'categories' where no item has one, as here; choose 'random'."
         )
     rows = data.by_user
-    orders = _category_orders(len(known), secrets)  # (users, categories)
+    block = np.broadcast_to(2**31 + np.arange(len(known)), (len(secrets), len(known)))
+    orders = _words(block, secrets[:, None])  # (users, categories): each person's own
     user, counts = np.repeat(np.arange(data.n_users), np.diff(rows.start)), np.diff(known.start)
     owned = counts[rows.index]
     pair = np.repeat(np.arange(len(rows.index)), owned)
@@ -94,14 +93,6 @@ def _by_category(data: Interactions, secrets: Words) -> Floats:
     first = np.full(len(rows.index), np.inf)
     np.minimum.at(first, pair, orders[user[pair], label])
     return first
-
-
-def _category_orders(categories: int, secrets: Words) -> Words:
-    """A word for every person and category: block 2**31 + k of her WITHHOLD stream for category k."""
-    counter = np.zeros((len(secrets), categories, 4), np.uint32)
-    counter[:, :, 0] = 2**31 + np.arange(categories)
-    counter[:, :, 2] = Purpose.WITHHOLD
-    return philox(counter, secrets[:, None, :])[:, :, 0]
 
 
 RANKINGS: dict[Withheld, Ranking] = {

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,10 @@ from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.channel import NoiseOutlook
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
-from murmura.core.interactions import Interactions
+from murmura.core.interactions import Classification, Interactions
 from murmura.core.message import MessageSpec
 from murmura.core.model import ScoreTerms
 from murmura.core.rng import Purpose, Rng
-from murmura.core.samples import Classification
 from murmura.core.update import Arrays, Update
 
 if TYPE_CHECKING:
@@ -44,9 +43,8 @@ class FederationInfo:
     people: int = 1  # no client holds the rows of more people than this
     counts: Longs | None = None  # (items,) how often each occurs, where that is publicly known
     feature_count: int = 0  # how many features there are; servers need to know no more of them
-    task: Classification | None = (
-        None  # where clients hold samples with labels; there are no items on offer then
-    )
+    # where clients hold samples with labels; there are no items on offer then
+    task: Classification | None = None
 
     @staticmethod
     def of(data: Interactions, groups: Ints | None = None) -> FederationInfo:
@@ -94,12 +92,12 @@ class History:
         shared = rng.stream(Purpose.COINS).coins(self.consent)
         return ~np.isin(self.item, self.item[~shared])
 
-    def rows(self, keep: Bools) -> History:
+    def rows(self, keep: Bools) -> Self:
         """Some of the rows."""
-        person = None if self.person is None else self.person[keep]
-        time = None if self.time is None else self.time[keep]
-        columns = self.item[keep], self.value[keep], self.consent[keep]
-        return History(*columns, person, self.attributes, time=time)
+        columns: dict[str, Any] = {
+            name: column[keep] for name, column in vars(self).items() if isinstance(column, np.ndarray)
+        }
+        return replace(self, **columns)
 
     @staticmethod
     def of(data: Interactions, user: int) -> History:
@@ -135,12 +133,6 @@ class Samples(History):
     def label(self) -> Ints:
         """The class of each sample."""
         return self.value.astype(np.int32)
-
-    def rows(self, keep: Bools) -> Samples:
-        """Some of the samples."""
-        own = super().rows(keep)
-        quality = None if self.quality is None else self.quality[keep]
-        return Samples(**{**vars(own), "inputs": self.inputs[keep], "quality": quality})
 
 
 @dataclass(frozen=True)
@@ -217,7 +209,7 @@ class ServerState:
 
 Received = Total | IndividualUpdates  # by the server, from a "sum" phase or from an "each" phase
 ClientStep = tuple[ClientState, Update]  # what a client keeps from a visit, and what leaves
-ServerStep = tuple[ServerState, Answers]  # the next public model, and what single clients are told
+ServerStep = tuple[ServerState, Answers]  # the next public model, and the answers to single clients
 
 
 class Algorithm(ABC):

@@ -127,12 +127,11 @@ def readable(label: str, origin: bool = False) -> str:
 
 def readable_predicate(predicate: str, origin: bool = False) -> str:
     """The predicates of a chain in words."""
-    return " → ".join(_readable_hop(hop, origin) for hop in predicate.split(HOP))
-
-
-def _readable_hop(hop: str, origin: bool) -> str:
-    words = _WORDS.sub(" ", unquote(last_part(hop)).replace("_", " ")).lower()
-    return f"{words} (infobox)" if origin and hop.startswith(_INFOBOX) else words
+    hops = []
+    for hop in predicate.split(HOP):
+        words = _WORDS.sub(" ", unquote(last_part(hop)).replace("_", " ")).lower()
+        hops.append(f"{words} (infobox)" if origin and hop.startswith(_INFOBOX) else words)
+    return " → ".join(hops)
 
 
 def last_part(text: str) -> str:

@@ -100,7 +100,7 @@ def group(arrays: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArray[An
 
 
 def flat_answers(answers: Mapping[int, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """What single clients were told, as {"7.M": ...}."""
+    """The answers to single clients, as {"7.M": ...}."""
     return prefixed(**{str(client): answer for client, answer in answers.items()})
 
 

@@ -1,12 +1,15 @@
-"""Who did what to which item, and when: immutable columns over two vocabularies."""
+"""Who did what to which item, and when: immutable columns over two vocabularies.
+
+A sample with a label is an item that shows something; the short head are the items everybody knows.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +17,65 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bools, Floats, Ids, Ints, Longs
 from murmura.core.errors import DataError, did_you_mean
 from murmura.core.features import ItemFeatures
-from murmura.core.samples import SampleTable
+
+# who holds samples that are dealt to clients by a split: a source's training file and its test file
+TRAIN_FILE, TEST_FILE = "train", "test"
+
+
+class Classification(NamedTuple):
+    """What a classifier is asked: inputs of this shape, labels from 0 and below `classes`."""
+
+    shape: tuple[int, ...]
+    classes: int
+
+
+@dataclass(frozen=True, eq=False)
+class SampleTable:
+    """What every sample of a data set shows, and how good it is where that is known.
+
+    In `Interactions` a sample is an item, whoever holds it a user, and its label the value of the row.
+    """
+
+    classes: int
+    stored: NDArray[Any]  # (stored, *shape) uint8: 0 to 255, or float32
+    place: Ints  # (samples,) where each sample is stored
+    quality: Floats | None = None  # (stored,) in [0, 1]: the share of what makes a sample good, e.g. sharpness
+
+    def __post_init__(self) -> None:
+        if self.stored.dtype not in (np.uint8, np.float32):
+            raise DataError(f"samples must be uint8 or float32, but are {self.stored.dtype}; convert them.")
+        if self.classes < 2:
+            raise DataError(f"samples must have labels of at least two classes, but have {self.classes}.")
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @property
+    def task(self) -> Classification:
+        """What a classifier of these samples is asked."""
+        return Classification(self.stored.shape[1:], self.classes)
+
+    def restrict(self, samples: Ints) -> SampleTable:
+        """The table of exactly these samples, in this order."""
+        return SampleTable(self.classes, self.stored, self.place[samples], self.quality)
+
+    def inputs(self, samples: Ints) -> NDArray[Any]:
+        """What these samples show: (samples, *shape)."""
+        shown: NDArray[Any] = self.stored[self.place[samples]]
+        return shown
+
+    def qualities(self, samples: Ints) -> Floats | None:
+        """How good these samples are; None: not known."""
+        return None if self.quality is None else self.quality[self.place[samples]]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 over what the samples show, in their order."""
+        digest = hashlib.sha256(repr((self.stored.dtype.str, self.stored.shape[1:], self.classes)).encode())
+        for first in range(0, len(self), 4096):
+            digest.update(np.ascontiguousarray(self.stored[self.place[first : first + 4096]]).tobytes())
+        return digest.hexdigest()
+
 
 MEANT = 10_000  # ids among which a mistyped one is looked for
 Attributes = Mapping[str, Floats]  # name -> (users,) in [0, 1]
@@ -115,9 +176,7 @@ class Interactions:
     def rows(self, keep: Bools | Longs) -> Interactions:
         """Some of the rows (a mask or positions), over the same vocabularies."""
         time = None if self.time is None else self.time[keep]
-        columns = self.user[keep], self.item[keep], self.value[keep], time
-        known = self.features, self.samples, self.attributes
-        return Interactions(self.users, self.items, *columns, *known)
+        return replace(self, user=self.user[keep], item=self.item[keep], value=self.value[keep], time=time)
 
     def compact(self) -> Interactions:
         """The same rows over vocabularies that hold only the users and items that occur."""
@@ -130,18 +189,17 @@ class Interactions:
     @cached_property
     def by_user(self) -> RowIndex:
         """The rows of each user, items ascending: a compressed row index."""
-        order = np.lexsort((self.item, self.user))
-        return RowIndex(
-            _starts(self.user, self.n_users), _frozen(self.item[order]), _frozen(self.value[order]), order
-        )
+        return self._rows_of(self.user, self.n_users, self.item)
 
     @cached_property
     def by_item(self) -> RowIndex:
         """The rows of each item, users ascending."""
-        order = np.lexsort((self.user, self.item))
-        return RowIndex(
-            _starts(self.item, self.n_items), _frozen(self.user[order]), _frozen(self.value[order]), order
-        )
+        return self._rows_of(self.item, self.n_items, self.user)
+
+    def _rows_of(self, owner: Ints, n: int, other: Ints) -> RowIndex:
+        order = np.lexsort((other, owner))
+        start: Longs = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=n))))
+        return RowIndex(_frozen(start), _frozen(other[order]), _frozen(self.value[order]), order)
 
     @cached_property
     def item_counts(self) -> Longs:
@@ -191,12 +249,6 @@ def latest_each(items: Ints, time: Longs | None = None) -> tuple[Longs, Longs | 
     latest = np.argsort(-np.asarray(time, np.int64), kind="stable")
     own, first = np.unique(given[latest], return_index=True)
     return own, np.asarray(time, np.int64)[latest[first]]
-
-
-def _starts(codes: Ints, n: int) -> Longs:
-    starts: Longs = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(codes, minlength=n), out=starts[1:])
-    return _frozen(starts)
 
 
 def _shrink(vocabulary: Vocabulary, codes: Ints) -> tuple[Vocabulary, Ints]:

@@ -90,7 +90,7 @@ def parts_of(n: int, parts: int) -> list[int]:
 
 
 class Kernel(Protocol):
-    """A compiled twin of an algorithm. It changes `states` and `tally` in place."""
+    """The compiled path of an algorithm. It changes `states` and `tally` in place."""
 
     in_blocks: ClassVar[bool] = False  # whether its floating-point sums are those of the blocks of the cohort
     weighs: ClassVar[bool] = False  # whether its sums of a training round honour the weights of the cohort

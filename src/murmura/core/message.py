@@ -82,10 +82,6 @@ class RowBounds:
         near = np.where(2.0**ring - values < values - most, 0, most)
         return np.where(values > most, near, values)
 
-    def largest_sum(self, cohort: int) -> int:
-        """The largest number a sum of so many devices can have."""
-        return self.largest * cohort if self.of == "device" else self.largest
-
     @cached_property
     def _name(self) -> str:
         if isinstance(self.most, int):
@@ -144,9 +140,8 @@ class TableSpec:
                 f"{self.exact.rows}."
             )
 
-    def __repr__(
-        self,
-    ) -> str:  # what `MessageSpec.mark` is taken of: part of the wire format, whatever the class is called
+    def __repr__(self) -> str:
+        # `MessageSpec.mark` is taken of it: part of the wire format, whatever the class is called
         exact = "" if self.exact is None else f", exact={self.exact!r}"
         return (
             f"Table(name={self.name!r}, space={self.space!r}, rows={self.rows!r}, width={self.width!r}, "
@@ -250,7 +245,7 @@ class MessageSpec:
         """Refuse exact tables whose largest possible sum does not fit a word of so many bits."""
         for table in self.exact_tables:
             assert table.exact is not None
-            most = table.exact.largest_sum(cohort)
+            most = table.exact.largest * (cohort if table.exact.of == "device" else 1)
             if most >= 2**ring:
                 remedy = "take fewer clients, smaller bounds" if table.exact.of == "device" else "pack less"
                 raise SettingError(

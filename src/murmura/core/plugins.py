@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
-Read = Callable[
-    [str, object], "T | None"
-]  # the name and what is registered under it; None: it is no such thing
+# from a name and what is registered under it; None: it is no such thing
+Read = Callable[[str, object], "T | None"]
 
 
 class Registry(Generic[T]):
@@ -61,7 +60,11 @@ class Registry(Generic[T]):
         others = registered(self.group).get(name, ())
         if name in self.built_in:
             if others:
-                warnings.warn(self._taken(name, others), stacklevel=2)
+                text = (
+                    f"the {self.kind} '{name}' is Murmura's own, so that of {_packages(others)} is left out; "
+                    "its authors must choose another name."
+                )
+                warnings.warn(text, stacklevel=2)
             return self._checked(name, "murmura", imported(self.built_in[name]))
         if not others:
             raise SettingError(unknown_name(self.kind, name, self.names()))
@@ -82,12 +85,6 @@ class Registry(Generic[T]):
             yield
         finally:
             del self.built_in[name]
-
-    def _taken(self, name: str, others: tuple[EntryPoint, ...]) -> str:
-        return (
-            f"the {self.kind} '{name}' is Murmura's own, so that of {_packages(others)} is left out; "
-            "its authors must choose another name."
-        )
 
     def _load(self, name: str, entry: EntryPoint) -> object:
         try:

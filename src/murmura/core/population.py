@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
-from murmura.core.contract import FederationInfo, History, Phase, RoundContext, Samples, Total
-from murmura.core.interactions import Attributes
+from murmura.core.contract import ClientState, FederationInfo, History, Phase, Samples, Total
+from murmura.core.errors import FederationError
+from murmura.core.interactions import Attributes, SampleTable
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Purpose, Rng, Words
-from murmura.core.samples import SampleTable
-from murmura.core.update import Arrays, Update
+from murmura.core.update import Arrays
 
 States = dict[str, NDArray[Any]]  # name -> (clients, ...): the states of all clients, stacked
 
@@ -71,6 +71,10 @@ class Population:
         order = np.argsort(groups[owner], kind="stable")  # by group, then person, then item
         order = order[groups[owner[order]] >= 0]
         start = np.concatenate(([0], np.cumsum(np.bincount(groups[owner[order]], minlength=len(secrets)))))
+        statistics: Bools | None = None
+        if self.statistics is not None:  # a group takes part where no member of it refuses
+            refusing = groups[(groups >= 0) & ~self.statistics]
+            statistics = np.bincount(refusing, minlength=len(secrets)) == 0
         return Population(
             start,
             self.item[order],
@@ -79,7 +83,7 @@ class Population:
             secrets,
             self.per_round,
             member_places(groups)[owner[order]],
-            None if self.statistics is None else _all_agree(groups, self.statistics, len(secrets)),
+            statistics,
             self.samples,
             {name: group_means(groups, column, len(secrets)) for name, column in self.attributes.items()},
             None if self.time is None else self.time[order],
@@ -88,13 +92,6 @@ class Population:
     def rng(self, client: int, round: int) -> Rng:
         """The randomness of one client in one round."""
         return Rng(self.secrets[client], round)
-
-
-def _all_agree(groups: Ints, agrees: Bools, n: int) -> Bools:
-    """Which groups have no member who refuses."""
-    refusing: Longs = np.bincount(groups[(groups >= 0) & ~agrees], minlength=n)
-    agreed: Bools = refusing == 0
-    return agreed
 
 
 def group_means(groups: Ints, column: Floats, n: int) -> Floats:
@@ -117,6 +114,16 @@ def member_places(groups: Ints) -> Ints:
 def round_consent(consent: Floats, rng: Rng) -> Floats:
     """The consent of the rows of one client in one round, where a coin is flipped once per row and round."""
     return rng.stream(Purpose.CONSENT).coins(consent).astype(np.float64)
+
+
+def stacked(states: list[ClientState]) -> States:
+    """The states of all clients, one array per name; refuses states of different shapes."""
+    shapes = {tuple((name, np.shape(value)) for name, value in sorted(state.items())) for state in states}
+    if len(shapes) > 1:
+        raise FederationError(
+            f"all clients must keep states of one shape, but there are {len(shapes)} shapes; pad them."
+        )
+    return {name: np.stack([state[name] for state in states]) for name in (states[0] if states else {})}
 
 
 @dataclass(eq=False)
@@ -170,21 +177,3 @@ class ObservedSum:
 
 
 SumObserver = Callable[[ObservedSum], None]  # a simulation can be asked to show every sum to one
-
-
-@dataclass(frozen=True, eq=False)
-class Lie:
-    """What each liar of a round sends: clipped and rounded like every update, or as long as the sum may be."""
-
-    update: Update
-    beyond: float | None = None  # without the clip: a share of what the sum may be long
-
-
-class Liars(Protocol):
-    """Clients who work together against a federation."""
-
-    def among(self, phase: Phase, round: int, clients: Ints) -> Bools:
-        """Which of the clients called lie in this exchange."""
-
-    def lie(self, phase: Phase, context: RoundContext) -> Lie | None:
-        """What each of them sends; None: this time they are honest."""

@@ -1,9 +1,9 @@
 """Randomness of training: Philox4x32-10, keyed by a client's secret, a round and a purpose.
 
 Salmon, Moraes, Dror and Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011). docs/randomness.md
-specifies every draw, vectors/rng.json holds golden answers; `kernels.random.philox` and `kernels.random.draws`
-are the compiled twins. A draw is a function of (secret, round, purpose, place): no order of work, worker count
-or restart changes it. Never for privacy noise or secret shares: those need fresh system randomness.
+specifies every draw, vectors/rng.json holds golden answers; `kernels.philox` is the same, compiled. A draw is a
+function of (secret, round, purpose, place): no order of work, worker count or restart changes it. Never for
+privacy noise or secret shares: those need fresh system randomness.
 """
 
 from __future__ import annotations
@@ -50,18 +50,13 @@ class Purpose(IntEnum):
 
 def philox(counter: NDArray[Any], key: NDArray[Any]) -> Words:
     """The four words at each counter (..., 4) under each key (..., 2): (..., 4)."""
-    c0, c1, c2, c3 = (counter[..., n].astype(np.uint64) for n in range(4))
-    k0, k1 = (key[..., n].astype(np.uint64) for n in range(2))
-    low, half = np.uint64(LOW), np.uint64(32)
-    for _ in range(10):
-        first, second = np.uint64(0xD2511F53) * c0, np.uint64(0xCD9E8D57) * c2
-        c0, c1, c2, c3 = (second >> half) ^ c1 ^ k0, second & low, (first >> half) ^ c3 ^ k1, first & low
-        k0, k1 = (k0 + np.uint64(0x9E3779B9)) & low, (k1 + np.uint64(0xBB67AE85)) & low
-    return np.stack(np.broadcast_arrays(c0, c1, c2, c3), axis=-1).astype(np.uint32)
+    counters = (counter[..., n].astype(np.uint64) for n in range(4))
+    words = _block(*counters, *(key[..., n].astype(np.uint64) for n in range(2)))
+    return np.stack(np.broadcast_arrays(*words), axis=-1).astype(np.uint32)
 
 
-def _block(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:
-    """The same for one counter, in whole numbers."""
+def _block(c0: Any, c1: Any, c2: Any, c3: Any, k0: Any, k1: Any) -> tuple[Any, Any, Any, Any]:
+    """The same in 64 bits: of whole numbers of Python, or of arrays of them."""
     for _ in range(10):
         first, second = 0xD2511F53 * c0, 0xCD9E8D57 * c2
         c0, c1, c2, c3 = (second >> 32) ^ c1 ^ k0, second & LOW, (first >> 32) ^ c3 ^ k1, first & LOW

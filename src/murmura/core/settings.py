@@ -28,10 +28,22 @@ Positive = Annotated[float, Field(gt=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # `field(..., metadata=PRIVATE)`: what this setting holds was made from private data and may not be published
 PRIVATE = {"private": True}
-UNKNOWN = (
-    "unexpected_keyword_argument",
-    "extra_forbidden",
-)  # pydantic's names for a setting that does not exist
+# pydantic's names for a setting that does not exist
+UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
+
+
+@dataclasses.dataclass(frozen=True)
+class Flag:
+    """How a field is given on the command line, in `Annotated`; its help is the comment beside the field."""
+
+    name: str = ""  # "": as the field is called
+    metavar: str | None = None
+    read: Callable[[Any], Any] | None = None  # how its text becomes the value; None: by its type
+    default: Any = (
+        None  # what is meant where neither a flag nor a file says anything; None: the field's default
+    )
+    several: bool = False  # whether it may be repeated
+    envvar: str | None = None
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field, dataclasses.field))
@@ -104,35 +116,24 @@ def joined_fields(owner: str, parts: Sequence[type], changed: Mapping[str, Any] 
                     f"{part.__name__} and of {whose[one.name].__name__}; rename it in the algorithm."
                 )
             whose[one.name], body["__annotations__"][one.name] = part, hints[one.name]
-            if (field := _copied(one, changed)) is not None:
-                body[one.name] = field
+            default, factory = one.default, one.default_factory
+            if one.name in changed:
+                default, factory = changed[one.name], dataclasses.MISSING
+            body[one.name] = dataclasses.field(default=default, default_factory=factory, metadata=one.metadata)
     if strange := next((key for key in changed if key not in whose), None):
         raise SettingError(unknown(strange, list(whose), owner))
     return body
 
 
-def _copied(one: dataclasses.Field[Any], changed: Mapping[str, Any]) -> Any:
-    """The same field with its default, or with the changed one; None: it has neither."""
-    if one.name in changed:
-        return dataclasses.field(default=changed[one.name], metadata=one.metadata)
-    if one.default_factory is not dataclasses.MISSING:
-        return dataclasses.field(default_factory=one.default_factory, metadata=one.metadata)
-    if one.default is dataclasses.MISSING:
-        return None
-    return dataclasses.field(default=one.default, metadata=one.metadata)
-
-
 def private_settings(value: Any) -> list[str]:
     """The settings that hold something private: those marked so that are not at their defaults."""
-    return [
-        field.name
-        for field in dataclasses.fields(value)
-        if field.metadata.get("private") and getattr(value, field.name) != _default(field)
-    ]
-
-
-def _default(field: dataclasses.Field[Any]) -> Any:
-    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    found = []
+    for field in dataclasses.fields(value):
+        factory = field.default_factory
+        default = field.default if factory is dataclasses.MISSING else factory()
+        if field.metadata.get("private") and getattr(value, field.name) != default:
+            found.append(field.name)
+    return found
 
 
 def as_dict(value: Any) -> dict[str, Any]:

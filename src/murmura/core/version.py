@@ -1,4 +1,4 @@
-"""The version of this package, and how a name of an earlier version is told to be replaced."""
+"""The version of this package, and the warning for a name of an earlier version."""
 
 import warnings
 

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
-from murmura.cli.commands import of_the_lab
+from murmura.cli.app import of_the_lab
 from murmura.cli.console import progress, say, table
 from murmura.core.errors import DataError, SettingError
 
 if TYPE_CHECKING:
-    from murmura.core.catalogue import Dataset
+    from murmura.core.catalogue import Dataset, Split
     from murmura.core.features import ItemFeatures
     from murmura.core.interactions import Interactions
-    from murmura.core.split import Split
 
 data_app = typer.Typer(
     no_args_is_help=True,
@@ -273,7 +272,7 @@ def _named_number(text: str) -> tuple[str, float | None]:
 
 
 def _write_parts(folder: Path, split: Split) -> None:
-    from murmura.core.split import TEST, TRAIN, VALIDATION
+    from murmura.core.catalogue import TEST, TRAIN, VALIDATION
     from murmura.data.tables.interactions_file import write_table
 
     for name, part in (("train", TRAIN), ("validation", VALIDATION), ("test", TEST)):

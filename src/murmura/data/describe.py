@@ -11,7 +11,7 @@ import numpy as np
 from murmura.core.arrays import Longs
 from murmura.core.catalogue import Dataset, Relation
 from murmura.core.features import ItemFeatures, encode_features, readable_predicate
-from murmura.core.samples import SampleTable
+from murmura.core.interactions import SampleTable
 
 FEW = 10  # holders whose samples are told one by one
 

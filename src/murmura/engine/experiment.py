@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.catalogue import Catalogue, Relation
+from murmura.core.catalogue import Catalogue, Relation, Split
 from murmura.core.interactions import Interactions
 from murmura.core.model import Among, Method, Model, RankedLists
 from murmura.core.plugins import imported
 from murmura.core.progress import SILENT, Progress
-from murmura.core.split import Split
 from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
 from murmura.engine.run_folder import Run

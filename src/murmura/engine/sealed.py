@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.catalogue import TEST, VALIDATION, Split
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
-from murmura.core.split import TEST, VALIDATION, Split
 from murmura.engine.run_folder import Run, now
 
 FILE = "opened.json"

@@ -15,6 +15,7 @@ Coverage: how widely the lists draw from the catalogue, over all evaluated users
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,25 +52,21 @@ def equal_opportunity(cut: TopKView, groups: PopularityGroups | None = None) -> 
     """PopREO: |a - b| / (a + b) of the two groups' shares a, b of relevant test items that are shown."""
     groups = groups or popularity_groups(cut.truth.train)
     found = cut.truth.item[cut.entry[cut.entry >= 0]]
-    head, tail = (
-        _ratio(np.count_nonzero(group[found]), np.count_nonzero(group[cut.truth.item]))
+    return _contrast(
+        (np.count_nonzero(group[found]), np.count_nonzero(group[cut.truth.item]))
         for group in (groups.head, groups.tail)
     )
-    return _contrast(head, tail)
 
 
 def statistical_parity(cut: TopKView, groups: PopularityGroups | None = None) -> float:
     """PopRSP: |a - b| / (a + b) of the two groups' shares of (user, unseen item) pairs that are shown."""
     groups = groups or popularity_groups(cut.truth.train)
     seen = _seen_items(cut)
-    head, tail = (
-        _ratio(
-            np.count_nonzero(group[cut.shown]),
-            len(cut.truth.users) * np.count_nonzero(group) - np.count_nonzero(group[seen]),
-        )
+    people = len(cut.truth.users)
+    return _contrast(
+        (np.count_nonzero(group[cut.shown]), people * np.count_nonzero(group) - np.count_nonzero(group[seen]))
         for group in (groups.head, groups.tail)
     )
-    return _contrast(head, tail)
 
 
 def _seen_items(cut: TopKView) -> Ints:
@@ -83,12 +80,9 @@ def _seen_items(cut: TopKView) -> Ints:
     return rows.index[keep]
 
 
-def _ratio(part: np.integer[Any] | int, whole: np.integer[Any] | int) -> float:
-    return int(part) / int(whole) if whole else math.nan
-
-
-def _contrast(a: float, b: float) -> float:
-    """The population standard deviation of two numbers over their mean; NaN where neither group has any."""
+def _contrast(groups: Iterable[tuple[Any, Any]]) -> float:
+    """The population standard deviation of two shares over their mean; NaN where neither group has any."""
+    a, b = (int(part) / int(whole) if whole else math.nan for part, whole in groups)
     return abs(a - b) / (a + b) if a + b else math.nan
 
 
@@ -130,7 +124,11 @@ def gini(cut: TopKView) -> float:
     0 = every item is shown equally often, 1 = one item is shown to everyone. N is the catalogue and an item
     never shown counts as c = 0, as in the papers' tables; the equation as printed sums over shown items only.
     """
-    return gini_index(cut.times, _catalogue_size(cut))
+    if cut.gini_catalogue == "all":
+        return gini_index(cut.times, cut.truth.n_items)
+    # an item shown from outside the training part joins the catalogue, or the index could leave [0, 1]
+    known = (cut.truth.train.item_counts > 0) | (cut.times > 0)
+    return gini_index(cut.times, int(np.count_nonzero(known)))
 
 
 def gini_diversity(cut: TopKView) -> float:
@@ -156,13 +154,6 @@ def gini_index(counts: Longs, n: int) -> float:
         return 0.0
     j = np.arange(n - len(shown) + 1, n + 1)
     return float((2 * j - n - 1) @ shown / (shown.sum() * (n - 1)))
-
-
-def _catalogue_size(cut: TopKView) -> int:
-    if cut.gini_catalogue == "all":
-        return cut.truth.n_items
-    # an item shown from outside the training part joins the catalogue, or the index could leave [0, 1]
-    return int(np.count_nonzero((cut.truth.train.item_counts > 0) | (cut.times > 0)))
 
 
 HEAD = 0.01  # the most popular part of the items that a summary looks at

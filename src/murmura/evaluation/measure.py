@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
 import numpy as np
 
 from murmura.core.arrays import Floats, Ints
-from murmura.core.catalogue import Relation
+from murmura.core.catalogue import Relation, Split
 from murmura.core.errors import DataError, SettingError
 from murmura.core.model import RankedLists
-from murmura.core.split import Split
 from murmura.evaluation.registry import DEFAULT_METRICS, LabelMetric, UserMetric, metric_of
-from murmura.evaluation.relevance import GiniCatalogue, Relevance, TopKView, cut_at
+from murmura.evaluation.relevance import GiniCatalogue, Relevance, cut_at
 
 
 @dataclass(frozen=True)
@@ -35,13 +33,11 @@ class PlainTable:
         """What a notebook shows."""
         caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
         head = "".join(f"<th>{escape(column)}</th>" for column in self.columns)
-        body = "".join(f"<tr>{_cells(row)}</tr>" for row in self.rows)
+        body = ""
+        for name, *cells in self.rows:
+            numbers = "".join(f'<td style="text-align:right">{escape(cell)}</td>' for cell in cells)
+            body += f'<tr><th style="text-align:left">{escape(name)}</th>{numbers}</tr>'
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _cells(row: Sequence[str]) -> str:
-    numbers = "".join(f'<td style="text-align:right">{escape(cell)}</td>' for cell in row[1:])
-    return f'<th style="text-align:left">{escape(row[0])}</th>{numbers}'
 
 
 def number(value: float | None) -> str:
@@ -124,19 +120,15 @@ def measure(
         cut = whole.at(k)
         for row in rows:
             if isinstance(row, UserMetric):
-                per_user[f"{row.key}@{k}"], values[f"{row.key}@{k}"] = _of_users(row, cut)
+                column = row.function(cut)
+                all_count = row.over == "all"
+                values[f"{row.key}@{k}"] = float(column.mean()) if all_count else cut.mean(column)
+                per_user[f"{row.key}@{k}"] = column if all_count else np.where(truth.defined, column, np.nan)
             elif isinstance(row, LabelMetric):
                 values |= {f"{row.key}/{label}@{k}": value for label, value in row.function(cut).items()}
             else:
                 values[f"{row.key}@{k}"] = row.function(cut)
     return Evaluation(values, per_user, truth.users)
-
-
-def _of_users(row: UserMetric, cut: TopKView) -> tuple[Floats, float]:
-    column = row.function(cut)
-    if row.over == "all":
-        return column, float(column.mean())
-    return np.where(cut.truth.defined, column, np.nan), cut.mean(column)
 
 
 def check_cutoffs(cutoffs: tuple[int, ...], lists: RankedLists) -> None:

@@ -1,4 +1,5 @@
 """Every metric of ranked lists, and what the key of any result means: errors, accuracies and costs too.
+Last, which results no other beats.
 
 A new metric is one function in its family's file and one row here. docs/metrics.md has its formula under the
 same key; a test refuses a row without one.
@@ -6,9 +7,10 @@ same key; a test refuses a row without one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
@@ -128,41 +130,35 @@ def chosen_metrics(names: Sequence[str], kind: Scored = "lists") -> tuple[str, .
         "labels": tuple(CLASSIFICATION),
     }
     for name in names:
-        if "@" in name:
-            metric, _, k = name.partition("@")
+        if name not in own[kind]:
+            raise SettingError(_no_metric(name, own, kind))
+        if kind == "lists" and isinstance(metric_of(name), LabelMetric):
             raise SettingError(
-                f"a metric must be named without its cut-off, but it is '{name}'; write --metrics {metric} "
-                f"--at {k}."
+                f"a metric of a comparison must have one value, but '{name}' has one for every category; "
+                "leave it out and run `murmura analyse bias` on the folder, or call `evaluate` with it."
             )
-        other = next((one for one, known in own.items() if one != kind and name in known), None)
-        if other is not None and name not in own[kind]:
-            raise SettingError(
+    return tuple(dict.fromkeys(names))
+
+
+def _no_metric(name: str, own: dict[Scored, tuple[str, ...]], kind: Scored) -> str:
+    """The sentence for a metric that is not scored here; "hit rate" and "recall" are found by their titles."""
+    metric, at, k = name.partition("@")
+    if at:
+        return (
+            f"a metric must be named without its cut-off, but it is '{name}'; write --metrics {metric} "
+            f"--at {k}."
+        )
+    for other, known in own.items():
+        if name in known:
+            return (
                 f"the metrics here must be of {OF[kind]}, but '{name}' is of {OF[other]}; take one of "
                 f"{', '.join(own[kind])}, or another protocol."
             )
-        if name not in own[kind]:
-            raise SettingError(_no_metric(name, own[kind]))
-    return one_value_each(names) if kind == "lists" else tuple(dict.fromkeys(names))
-
-
-def _no_metric(name: str, known: tuple[str, ...]) -> str:
-    """The sentence for a metric that does not exist; "hit rate" and "recall" are found by their titles."""
     asked = name.casefold().replace("-", " ").replace("_", " ").strip()
-    titled = (row.key for row in _ROWS if row.key in known and row.title.casefold().startswith(asked))
+    titled = (row.key for row in _ROWS if row.key in own[kind] and row.title.casefold().startswith(asked))
     found = next(titled, None) if asked else None
-    hint = unknown_name("metric", name, known)
+    hint = unknown_name("metric", name, own[kind])
     return hint if found is None else f"there is no metric '{name}': did you mean '{found}'?"
-
-
-def one_value_each(keys: Sequence[str]) -> tuple[str, ...]:
-    """The metrics a table can hold; refuses a key nobody knows, and one with a value for every category."""
-    for key in keys:
-        if isinstance(metric_of(key), LabelMetric):
-            raise SettingError(
-                f"a metric of a comparison must have one value, but '{key}' has one for every category; "
-                "leave it out and run `murmura analyse bias` on the folder, or call `evaluate` with it."
-            )
-    return tuple(dict.fromkeys(keys))
 
 
 def is_error(key: str) -> bool:
@@ -237,3 +233,27 @@ def badness(key: str, value: float) -> float:
     """A number that is smaller for a better value."""
     best = better(key)
     return -value if best == "higher" else abs(value) if best == "zero" else value
+
+
+T = TypeVar("T")
+
+
+def pareto_front(
+    among: Iterable[T], cost: Callable[[T], float | None], gain: Callable[[T], float | None]
+) -> list[T]:
+    """Those no other beats: none costs at most as much, gains at least as much, and differs.
+
+    The Pareto front of the thesis, 4.6.4 and figure 4.6.
+    Cheapest first; equal ones are all on it, in their order. Whoever has no cost or no gain takes no part.
+    """
+    known = [
+        (price, worth, one)
+        for one in among
+        if (price := cost(one)) is not None and (worth := gain(one)) is not None
+        if math.isfinite(price) and math.isfinite(worth)
+    ]
+    front: list[tuple[float, float, T]] = []
+    for price, worth, one in sorted(known, key=lambda three: (three[0], -three[1])):
+        if not front or worth > front[-1][1] or (price, worth) == front[-1][:2]:
+            front.append((price, worth, one))
+    return [one for *_, one in front]

@@ -9,11 +9,10 @@ from typing import Literal
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.catalogue import Relation
+from murmura.core.catalogue import Relation, Split
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, RowIndex
 from murmura.core.model import NO_ITEM, RankedLists
-from murmura.core.split import Split
 
 
 def discounts(k: int) -> Floats:

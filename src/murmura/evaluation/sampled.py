@@ -8,7 +8,7 @@ a method gains nothing by scoring all alike. What is sampled orders methods othe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Floats, Ints
+from murmura.core.catalogue import Split
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import NO_ITEM, RankedLists
 from murmura.core.rng import client_secrets
-from murmura.core.split import Split
 from murmura.evaluation.measure import Evaluation, measure
 from murmura.evaluation.registry import UserMetric, metric_of
 from murmura.evaluation.relevance import Relevance
@@ -75,7 +75,8 @@ def evaluate_sampled(
     columns: dict[str, Floats] = {
         key: np.mean([one.per_user[key] for one in found], axis=0) for key in found[0].per_user
     }
-    return Evaluation(_renamed(values), _renamed(columns), truth.users)
+    named = {sampled_key(key): value for key, value in values.items()}
+    return Evaluation(named, {sampled_key(key): column for key, column in columns.items()}, truth.users)
 
 
 def sampled_lists(
@@ -128,7 +129,3 @@ def _padded(truth: Relevance, rows: slice) -> Ints:
     found: Ints = np.full(inside.shape, NO_ITEM, np.int32)
     found[inside] = truth.item[(start[:, None] + place)[inside]]
     return found
-
-
-def _renamed(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {sampled_key(key): value for key, value in found.items()}

@@ -1,1 +1,1 @@
-"""Compiled loops. Each has a plain twin it is tested against."""
+"""Compiled loops. Each is tested against a plain reference implementation."""

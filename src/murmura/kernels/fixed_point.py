@@ -1,6 +1,6 @@
 """The device half of a channel, compiled: clips, fixed point and the sum in whole numbers.
 
-The plain twins are the stages of `channel.chain`; given the same numbers the words are the same, as the same
+The reference implementation is `channel.chain`; given the same numbers the words are the same, as the same
 operations happen in the same order. Sums of whole numbers have no order, so workers change no bit.
 """
 
@@ -16,7 +16,7 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.kernel import VectorSlice
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
-from murmura.kernels.random.philox import Word, Words, block
+from murmura.kernels.philox import Word, Words, block
 
 _ROUNDING, _ZERO = np.uint64(Purpose.ROUNDING), np.uint64(0)
 

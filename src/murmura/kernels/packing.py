@@ -95,12 +95,10 @@ class PackedPairs:
     @cached_property
     def bounds(self) -> Words:
         """(words,) the largest sum of every word: no counter is above the count of its rarer item."""
-        most: Words = np.zeros(self.words, np.uint32)
-        _fill_bounds(self.counts, *self.places, most)
-        return most
+        return self.pack_sums(np.broadcast_to(self.counts[:, None], (len(self), len(self))))
 
     def pack(self, own: Ints) -> Words:
-        """One person's pairs of items, as words; items that take no part are left out. The plain twin."""
+        """One person's pairs of items, as words; items that take no part are left out."""
         words: Words = np.zeros(self.words, np.uint32)
         place, base, bits = self.places
         mine = self.own_ranks(own)
@@ -110,15 +108,10 @@ class PackedPairs:
             np.add.at(words, base[rank] + counter // each, (1 << (width * (counter % each))).astype(np.uint32))
         return words
 
-    def pack_sums(self, G: Ints) -> Words:
+    def pack_sums(self, G: NDArray[Any]) -> Words:
         """The words of sums of pairs, (n, n) by rank: what `unpack` takes apart."""
         words: Words = np.zeros(self.words, np.uint32)
-        place, base, bits = self.places
-        for rank in range(len(self) - 1):
-            counter, width = place[rank] + np.arange(rank + 1, len(self)), int(bits[rank])
-            each = WORD // width
-            shifted = G[rank, rank + 1 :].astype(np.int64) << (width * (counter % each))
-            np.add.at(words, base[rank] + counter // each, shifted.astype(np.uint32))
+        _pack_sums(G, *self.places, words)
         return words
 
     def cut(self, words: Words) -> int:
@@ -161,13 +154,12 @@ class PackedPairs:
 
 
 @compiled
-def _fill_bounds(counts: Longs, place: Longs, base: Longs, bits: Longs, most: Words) -> None:
-    n = len(counts)
-    for a in range(n - 1):
+def _pack_sums(G: Table, place: Longs, base: Longs, bits: Longs, words: Words) -> None:
+    for a in range(len(G) - 1):
         each = 32 // bits[a]
-        for b in range(a + 1, n):
+        for b in range(a + 1, len(G)):
             counter = place[a] + b
-            most[base[a] + counter // each] += np.uint32(counts[a] << (bits[a] * (counter % each)))
+            words[base[a] + counter // each] += np.uint32(np.int64(G[a, b]) << (bits[a] * (counter % each)))
 
 
 @compiled

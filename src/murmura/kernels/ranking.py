@@ -19,7 +19,7 @@ from murmura.core.interactions import RowIndex
 from murmura.core.model import NO_ITEM, RankedLists
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
-from murmura.kernels.random.philox import Words, draw_below
+from murmura.kernels.philox import Words, draw_below
 
 Block = NDArray[Any]  # (users of the block, items) float32 or float64
 BLOCK = 256  # users scored at once: 256 x 4,000 float32 stays in the cache

@@ -1,7 +1,7 @@
 """Many clients of FCF at once: which rows they share, and the sum of what they send, through a channel or not.
 
-The plain twin is `algorithms.fcf`; a sum over clients is taken in the order of the clients, in float64. Through
-a channel every client's rows are sent on their own.
+The reference implementation is `algorithms.fcf`; a sum over clients is taken in the order of the clients, in
+float64. Through a channel every client's rows are sent on their own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from murmura.core.kernel import VectorSlice
 from murmura.core.rng import Purpose, Words
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fixed_point import add_fixed_point_rows
-from murmura.kernels.random.draws import coin_at
-from murmura.kernels.random.philox import Word
+from murmura.kernels.philox import Word, coin_at
 from murmura.kernels.sparse import Sparse
 
 COINS, CONSENT = np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)

@@ -1,7 +1,6 @@
-"""The most similar rows of a sparse table by four measures, compared whole or where both rows have an entry.
+"""The most similar rows of a sparse table by five measures, compared whole or where both rows have an entry.
 
-`kernels.sparse.nearest_rows` has the cosine of whole rows with its asymmetry; here is what rating prediction
-compares, and the other measures of neighbourhoods. The plain twin is in tests/kernels/test_similarity.py.
+The reference implementations are in tests/kernels.
 """
 
 from __future__ import annotations
@@ -14,16 +13,17 @@ import numpy as np
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.progress import SILENT, Progress
 from murmura.kernels.compiled import compiled
-from murmura.kernels.sparse import STRIDE, Sparse, collect, push, stacked, worse
+from murmura.kernels.sparse import Sparse
 
 Measure = Literal["cosine", "pearson", "jaccard", "euclidean"]
-COSINE, PEARSON, JACCARD, EUCLIDEAN = range(4)
+COSINE, PEARSON, JACCARD, EUCLIDEAN, ASYMMETRIC = range(5)
 CODES: dict[Measure, int] = {
     "cosine": COSINE,
     "pearson": PEARSON,
     "jaccard": JACCARD,
     "euclidean": EUCLIDEAN,
 }
+STRIDE = 512  # rows between two reports of progress
 FLAT = 1e-12  # a row whose variance is this part of its squares or less does not vary
 
 
@@ -45,6 +45,56 @@ class Shared(NamedTuple):
     other: Floats  # squares of the other
     met: Ints  # the row this was last filled for
     touched: Ints  # who was met
+
+
+@compiled
+def _dots(row: int, rows: Sparse, columns: Sparse, dot: Floats, met: Ints, touched: Ints) -> int:
+    """Add the dot products of one row with every row that shares an entry; return how many those are."""
+    count = 0
+    for place in range(rows.start[row], rows.start[row + 1]):
+        column, value = rows.column[place], rows.value[place]
+        for other in range(columns.start[column], columns.start[column + 1]):
+            code = columns.column[other]
+            if met[code] != row:
+                met[code] = row
+                dot[code] = 0.0
+                touched[count] = code
+                count += 1
+            dot[code] += value * columns.value[other]
+    return count
+
+
+@compiled
+def push(size: int, code: int, similarity: float, codes: Ints, similarities: Floats) -> None:
+    """Put one neighbour into a full heap whose root is the worst: least similar, of equals the higher code."""
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and worse(child + 1, codes[child], similarities[child], codes, similarities):
+            child += 1
+        if not worse(child, code, similarity, codes, similarities):
+            break
+        codes[at], similarities[at] = codes[child], similarities[child]
+        at = child
+    codes[at], similarities[at] = code, similarity
+
+
+@compiled
+def worse(at: int, code: int, similarity: float, codes: Ints, similarities: Floats) -> bool:
+    """Whether the neighbour at a place of the heap is worse than another one."""
+    return bool(similarities[at] < similarity or (similarities[at] == similarity and codes[at] > code))
+
+
+@compiled
+def collect(nobody: int, codes: Ints, similarities: Floats, index: Ints, value: Floats, at: int) -> int:
+    """Write the neighbours of a heap from a place on, without its empty places; the place after them."""
+    for place in range(len(codes)):
+        if codes[place] < nobody:
+            index[at], value[at] = codes[place], similarities[place]
+            at += 1
+    return at
 
 
 @compiled
@@ -88,12 +138,12 @@ def _similarity(kind: int, common: bool, a: int, b: int, shared: Shared, totals:
 
 @compiled
 def _nearest(
-    first: int, last: int, rows: Sparse, columns: Sparse, totals: RowTotals,
+    first: int, last: int, rows: Sparse, columns: Sparse, totals: RowTotals, own: Floats, others: Floats,
     kind: int, common: bool, shrink: float, k: int,
 ) -> tuple[Longs, Ints, Floats]:  # fmt: skip
-    """The neighbours of rows first .. last - 1: where each begins, their codes, their similarities."""
+    """The neighbours of rows first .. last - 1: how many each has, their codes, their similarities."""
     n = len(rows.start) - 1
-    start = np.zeros(last - first + 1, np.int64)
+    count = np.zeros(last - first, np.int64)
     index = np.empty((last - first) * min(k, n), np.int32)
     value = np.empty(len(index), np.float64)
     met, touched = np.full(n, -1, np.int32), np.empty(n, np.int32)
@@ -103,16 +153,39 @@ def _nearest(
     for row in range(first, last):
         codes[:] = n  # a heap of nobody: less similar than anyone
         similarities[:] = 0.0
-        for code in touched[: _compare(row, rows, columns, shared)]:
+        if kind == ASYMMETRIC:
+            found = _dots(row, rows, columns, shared.dot, met, touched)
+        else:
+            found = _compare(row, rows, columns, shared)
+        for code in touched[:found]:
             if code == row:
                 continue
-            both = shared.both[code]
-            similarity = _similarity(kind, common, row, code, shared, totals) * (both / (both + shrink))
+            if kind == ASYMMETRIC:
+                similarity = shared.dot[code] / (own[row] * others[code] + shrink)
+            else:
+                both = shared.both[code]
+                similarity = _similarity(kind, common, row, code, shared, totals) * (both / (both + shrink))
             if similarity > 0.0 and worse(0, code, similarity, codes, similarities):
                 push(k, code, similarity, codes, similarities)
+        count[row - first] = -at
         at = collect(n, codes, similarities, index, value, at)
-        start[row - first + 1] = at
-    return start, index[:at].copy(), value[:at].copy()
+        count[row - first] += at
+    return count, index[:at].copy(), value[:at].copy()
+
+
+def nearest_rows(
+    rows: Sparse,
+    n_columns: int,
+    k: int,
+    asymmetry: float = 0.5,
+    shrink: float = 0.0,
+    progress: Progress = SILENT,
+) -> Sparse:
+    """The k most similar other rows b of every row a: a.b / (|a|^(2 asymmetry) |b|^(2 - 2 asymmetry) + shrink).
+
+    Asymmetry 1/2 without shrinkage is the cosine. Only similarities above 0 count; ties go to the lower code.
+    """
+    return _neighbours(0, rows, n_columns, ASYMMETRIC, False, asymmetry, shrink, k, progress)
 
 
 def similar_rows(
@@ -134,22 +207,27 @@ def similar_rows(
     those with a similarity of 0 or below; ties go to the lower code.
     """
     table = centred_rows(rows) if common and measure == "pearson" else rows
-    n, columns = len(rows.start) - 1, table.transpose(n_columns)
-    row = np.repeat(np.arange(n), np.diff(table.start))
-    totals = RowTotals(
-        np.diff(table.start).astype(np.float64),
-        np.bincount(row, table.value, minlength=n).astype(np.float64),
-        table.squares(),
-        float(n_columns),
-    )
-    parts: list[tuple[Longs, Ints, Floats]] = []
+    return _neighbours(first, table, n_columns, CODES[measure], common, 0.5, shrink, k, progress)
+
+
+def _neighbours(
+    first: int, rows: Sparse, n_columns: int,
+    kind: int, common: bool, asymmetry: float, shrink: float, k: int, progress: Progress,
+) -> Sparse:  # fmt: skip
+    """The neighbours of every row from `first` on, found some rows at a time."""
+    columns, squares, entries = rows.transpose(n_columns), rows.squares(), np.diff(rows.start)
+    own, others, n = squares**asymmetry, squares ** (1 - asymmetry), len(entries)
+    total = np.bincount(np.repeat(np.arange(n), entries), rows.value, minlength=n).astype(np.float64)
+    totals = RowTotals(entries.astype(np.float64), total, squares, float(n_columns))
+    parts = []
     progress.begin("neighbours", n - first)
     for begin in range(first, n, STRIDE):
         end = min(begin + STRIDE, n)
-        parts.append(_nearest(begin, end, table, columns, totals, CODES[measure], common, shrink, k))
+        parts.append(_nearest(begin, end, rows, columns, totals, own, others, kind, common, shrink, k))
         progress.advance(end - begin)
     progress.end()
-    return stacked(parts)
+    count, index, value = (np.concatenate(column) for column in zip(*parts))
+    return Sparse.of(np.concatenate(([0], np.cumsum(count))), index, value)
 
 
 def centred_rows(rows: Sparse) -> Sparse:

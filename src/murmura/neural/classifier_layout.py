@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from murmura.core.errors import SettingError
-from murmura.core.samples import Classification
+from murmura.core.interactions import Classification
 
 POOL = 2  # every convolution is followed by the maximum over squares of this side
 

@@ -11,8 +11,8 @@ from murmura.report.drawing import require_report
 from murmura.report.page import Compared, Section, document, write_page
 from murmura.report.sections import facts
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
-from murmura.studies.runs.folders import open_folder
-from murmura.studies.runs.reproduction import ReproductionFolder
+from murmura.studies.reproduction_folder import ReproductionFolder
+from murmura.studies.scorer import open_folder
 from murmura.studies.search import section as search
 from murmura.studies.search.folder import SearchFolder
 
@@ -23,19 +23,19 @@ SECTIONS: Registry[SectionOf] = Registry(
     "murmura.sections",
     {
         "results": "murmura.studies.compare.section:section",
-        "order": "murmura.report.sections.order:section",
+        "order": "murmura.report.sections.differences:order_section",
         "sweep": "murmura.studies.sweep.section:section",
-        "freshness": "murmura.lab.analyses.freshness_section:section",
+        "freshness": "murmura.lab.analyses.training_sections:freshness_section",
         "groups": "murmura.lab.groups.section:section",
         "learning": "murmura.lab.classification.learning_section:section",
         "metrics": "murmura.report.sections.metrics:section",
         "traffic": "murmura.report.sections.traffic:section",
         "training": "murmura.report.sections.training:section",
-        "planes": "murmura.report.sections.planes:section",
-        "popularity": "murmura.lab.analyses.popularity_section:section",
-        "categories": "murmura.lab.analyses.category_section:section",
-        "reasons": "murmura.lab.analyses.fidelity_section:section",
-        "features": "murmura.lab.analyses.preservation_section:section",
+        "planes": "murmura.report.sections.metrics:entropy_section",
+        "popularity": "murmura.lab.analyses.exposure_sections:popularity_section",
+        "categories": "murmura.lab.analyses.exposure_sections:bias_section",
+        "reasons": "murmura.lab.analyses.fidelity:section",
+        "features": "murmura.lab.analyses.preservation:section",
         "audits": "murmura.lab.audits.section:section",
         "differences": "murmura.report.sections.differences:section",
     },

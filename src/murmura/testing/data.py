@@ -9,8 +9,7 @@ import numpy as np
 
 from murmura.core.arrays import Ints
 from murmura.core.features import ItemFeatures
-from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.samples import SampleTable
+from murmura.core.interactions import Interactions, SampleTable, Vocabulary
 
 
 def checkerboard(people: int = 24, items: int = 16) -> tuple[Interactions, Ints]:

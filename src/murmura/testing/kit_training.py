@@ -58,10 +58,7 @@ class KitTraining:
     members = 1  # the people of a client; more: the clients are groups of so many
     rated = False  # whether the algorithm learns from ratings; its checkerboard is then a rated one
     save_every = 2  # rounds between two checkpoints
-    kills: tuple[int, ...] = (
-        4,
-        1,
-    )  # after how many batches of rounds the process dies, each time
+    kills: tuple[int, ...] = (4, 1)  # after how many batches of rounds the process dies, each time
 
     def make(self) -> Algorithm:
         """The algorithm under test."""

@@ -15,8 +15,7 @@ import numpy as np
 from murmura.core.contract import Algorithm, FederationInfo
 from murmura.core.errors import MurmuraError
 from murmura.core.features import decode_features, encode_features
-from murmura.core.interactions import Vocabulary
-from murmura.core.samples import Classification
+from murmura.core.interactions import Classification, Vocabulary
 from murmura.wire.refusals import json_object, malformed
 from murmura.wire.signed_records import SignedRecord
 from murmura.wire.wire import unpack_arrays

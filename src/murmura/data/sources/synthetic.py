@@ -16,12 +16,11 @@ import numpy as np
 from pydantic import Field
 
 from murmura.core.arrays import Floats, Ints, Longs
-from murmura.core.catalogue import Catalogue, Dataset, Relation
+from murmura.core.catalogue import TEST, TRAIN, Catalogue, Dataset, Relation, Split
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import changed, settings
-from murmura.core.split import TEST, TRAIN, Split
 from murmura.data.populations import RANGE, PopulationFiles, PopulationWriter, Rows
 
 BLOCK = 2**20  # draws at a time: memory stays small beside the rows themselves

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import PlainSerializer, PlainValidator
 
+from murmura.core.catalogue import Split
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.plugins import imported, unknown_name
 from murmura.core.settings import as_dict
-from murmura.core.split import Split
 from murmura.data.splits.random_holdout import (
     ColdItems,
     CoveredRandomHoldout,

@@ -94,7 +94,9 @@ def _solve_rows(
     for row in range(len(out)):
         first, n = rows.start[row], rows.start[row + 1] - rows.start[row]
         for place in range(n):
-            _copy(Y[rows.column[first + place]], Z[place])
+            y = Y[rows.column[first + place]]
+            for f in range(F):
+                Z[place, f] = y[f]
             w[place] = alpha * rows.value[first + place]
         for f in range(F):
             D[f] = e[f] + ridge[row]
@@ -104,12 +106,6 @@ def _solve_rows(
             for place in range(n, n + 3):
                 w[place] = 0.0
             _solve_primal(Z[: n + 3], w[: n + 3], D, A, out[row])
-
-
-@compiled
-def _copy(source: Floats, target: Floats) -> None:
-    for f in range(len(target)):
-        target[f] = source[f]
 
 
 def solve_rows(rows: Sparse, alpha: float, ridge: Floats, Y: Floats) -> Floats:

@@ -1,6 +1,6 @@
 """Stochastic gradient steps: of BPR by triples, of logistic factorisation by pairs, of SVD++ by ratings.
 
-Generic in the precision of the tables: float32 to run, float64 to compare with the plain twin. `fast`, for a
+Generic in the precision of the tables: float32 to run, float64 to compare with a reference. `fast`, for a
 score is a sum over the factors, and the order of that sum carries no meaning.
 
 SVD++ and biased factorisation: Koren, Factorization meets the neighborhood (KDD 2008), equations 2 and 15. A
@@ -159,7 +159,7 @@ def visit_users(order: Longs, ratings: Sparse, tables: RatingTables, rates: Rati
     """
     P, Q, c, b, Y, mu = tables
     factors, implicit = P.shape[1], len(Y) > 0
-    z, told = np.empty(factors), np.empty(factors)
+    z, gradient = np.empty(factors), np.empty(factors)
     for u in order:
         first, last = ratings.start[u], ratings.start[u + 1]
         n = last - first
@@ -167,7 +167,7 @@ def visit_users(order: Longs, ratings: Sparse, tables: RatingTables, rates: Rati
             continue
         norm, p = 1.0 / sqrt(n), P[u]
         for f in range(factors):
-            z[f], told[f] = p[f], 0.0
+            z[f], gradient[f] = p[f], 0.0
         if implicit:
             for row in range(first, last):
                 y = Y[ratings.column[row]]
@@ -185,7 +185,7 @@ def visit_users(order: Longs, ratings: Sparse, tables: RatingTables, rates: Rati
             for f in range(factors):
                 w = q[f]
                 q[f] = w + rates.item * (e * z[f] - rates.reg * w)
-                told[f] += e * w
+                gradient[f] += e * w
                 step = rates.user * (e * w - rates.reg * p[f])
                 p[f] += step
                 z[f] += step
@@ -193,4 +193,4 @@ def visit_users(order: Longs, ratings: Sparse, tables: RatingTables, rates: Rati
             for row in range(first, last):
                 y = Y[ratings.column[row]]
                 for f in range(factors):
-                    y[f] += rates.item * (norm * told[f] - n * rates.reg * y[f])
+                    y[f] += rates.item * (norm * gradient[f] - n * rates.reg * y[f])

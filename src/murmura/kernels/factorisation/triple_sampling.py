@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.interactions import Interactions
 from murmura.kernels.compiled import compiled
-from murmura.kernels.random.philox import Word, Words, fill_words
+from murmura.kernels.philox import Word, Words, fill_words
 from murmura.kernels.sparse import frozen
 
 _LOW, _HALF, _ZERO, _ONE = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(0), np.uint64(1)

@@ -18,8 +18,7 @@ import numpy as np
 from murmura.core.arrays import Bools, Bytes, Longs
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, MissingExtraError
-from murmura.core.interactions import Interactions
-from murmura.core.samples import SampleTable
+from murmura.core.interactions import Interactions, SampleTable
 from murmura.data.sources.source import Source, SourceFile, SourceFolder
 from murmura.data.tables.text_file import TextFile
 

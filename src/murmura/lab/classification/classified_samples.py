@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.catalogue import Split
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Method, Model
 from murmura.core.progress import Progress
-from murmura.core.split import Split
 from murmura.engine.experiment import CURVE, ExperimentResult
 from murmura.engine.run_folder import Run
 from murmura.evaluation.measure import Evaluation

@@ -14,8 +14,7 @@ import numpy as np
 from murmura.core.arrays import Bytes
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError
-from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.samples import TEST_FILE, TRAIN_FILE, SampleTable
+from murmura.core.interactions import TEST_FILE, TRAIN_FILE, Interactions, SampleTable, Vocabulary
 from murmura.data.sources.source import Source, SourceFile, SourceFolder
 
 CLASSES = 10

@@ -15,11 +15,10 @@ from typing import Literal
 import numpy as np
 
 from murmura.core.arrays import Bytes, Ints, Longs
+from murmura.core.catalogue import TEST, TRAIN, VALIDATION, Split
 from murmura.core.errors import DataError
-from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.samples import TEST_FILE, TRAIN_FILE
+from murmura.core.interactions import TEST_FILE, TRAIN_FILE, Interactions, Vocabulary
 from murmura.core.settings import Count, Positive, as_dict, settings
-from murmura.core.split import TEST, TRAIN, VALIDATION, Split
 from murmura.data.filters import MinPerUser
 from murmura.data.splits.random_holdout import RandomHoldout
 from murmura.data.splits.rule import Seed, SplitFraction, floor_fraction

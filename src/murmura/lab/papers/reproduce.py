@@ -33,15 +33,17 @@ from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries
 from murmura.lab.papers.data_facts import DataFacts, data_facts
 from murmura.lab.papers.experiments import Experiment, Row
-from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.compare.run import Comparison, ComparisonEntry, run_entries, usual_settings
+from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, default_settings
+from murmura.studies.compare.folder import ComparisonFolder, Sweep
+from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import DataConfig
-from murmura.studies.methods import method, whole_settings
-from murmura.studies.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
-from murmura.studies.runs.trials import Trial, best, best_place, name_of, side
-from murmura.studies.search.grid import TrialJob, grid, run_job
-from murmura.studies.search.tpe import Axes, Group, Tpe, has_range, space_of
-from murmura.studies.sweep.folder import Sweep, entry_label, write_sweep
+from murmura.studies.methods import method, resolved_settings
+from murmura.studies.reproduction_folder import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
+from murmura.studies.search.folder import Trial, best, best_place, name_of, side
+from murmura.studies.search.grid import TrialJob, run_job
+from murmura.studies.search.space import Axes, grid, has_range, space_of
+from murmura.studies.search.tpe import Group, Tpe
+from murmura.studies.sweep.folder import entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, Workers, held, processes, run_steps
 
 FitListener = Callable[
@@ -92,17 +94,17 @@ class ExperimentFit:
         return f"{row.model}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
 
 
-def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener) -> Run:
+def reproduce(place: ExperimentPlace, workers: int | Workers, on_progress: FitListener) -> Run:
     """Choose, then open the test part; returns the comparison on it."""
     with locked(place.folder):
         folder = Run.create(place.folder, _config(place))
-        log = _Log(folder, heard, place.experiment, Workers.of(workers).size)
+        log = _Log(folder, on_progress, place.experiment, Workers.of(workers).size)
         with folder.running(), locked(place.runs):
             chosen = _choices_of(place, workers, log)
             plan = _plan(place, chosen)
             whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
             _write_sweep(whole, place.experiment, chosen)
-            for _ in run_entries(plan, place.runs, workers, heard=log.tested):
+            for _ in run_entries(plan, place.runs, workers, listener=log.tested):
                 pass
             if "audit" in place.experiment.analyses:
                 audit_entries(ComparisonFolder.open(place.runs), plan.prepared)
@@ -127,7 +129,7 @@ def _choices_of(place: ExperimentPlace, workers: int | Workers, log: _Log) -> li
         for later in (False, True):  # a row that takes over what was searched for another comes after it
             some = [(label, row) for label, row in rows if bool(row.tuned_as) == later]
             steps = [_choose(place, label, row, found.get(row.tuned_as)) for label, row in some]
-            found |= {one.label: one for one in run_steps(pool, _try, steps, tried, _kept_trial)}
+            found |= {one.label: one for one in run_steps(pool, _try, steps, tried, _saved_trial)}
     chosen = [found[label] for label in place.experiment.rows]
     place.kept.write_choices(chosen)
     return chosen
@@ -175,7 +177,7 @@ def _choose(
         won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
         row = changed(row, settings={**row.settings, **won})
     if row.kept:
-        usual, _ = usual_settings(row.model, _ready(place), row.settings)
+        usual, _ = default_settings(row.model, _ready(place), row.settings)
         row = changed(row, settings={**usual, **row.settings})
     if not row.search and not row.sweep and row.epochs is None:
         return RowChoice(label, (_entry(label, row, row.settings),))  # nothing to choose
@@ -218,7 +220,7 @@ def _ready(place: ExperimentPlace) -> PreparedData:
 
 
 def _entry(label: str, row: Row, settings: dict[str, Any]) -> ChosenEntry:
-    return ChosenEntry(label, row.model, whole_settings(row.model, settings))
+    return ChosenEntry(label, row.model, resolved_settings(row.model, settings))
 
 
 @cache
@@ -227,7 +229,7 @@ def _prepared(data: str, data_dir: Path | None, rules: str, folder: Path) -> Pre
     return DataConfig(name=data).prepare(rules, data_dir)
 
 
-def _kept_trial(fit: ExperimentFit) -> Trial | None:
+def _saved_trial(fit: ExperimentFit) -> Trial | None:
     """The trial as its file has it; None: it was not made yet."""
     folder = Run(fit.place.folder / TRIALS)
     if not folder.has(fit.file):
@@ -296,8 +298,8 @@ def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowChoice]
 class _Log:
     """Counts what is done, keeps what it cost, and tells the listener with the time that is left."""
 
-    def __init__(self, folder: Run, heard: FitListener, experiment: Experiment, workers: int) -> None:
-        self.folder, self.heard, self.workers, self.done = folder, heard, workers, 0
+    def __init__(self, folder: Run, on_progress: FitListener, experiment: Experiment, workers: int) -> None:
+        self.folder, self.on_progress, self.workers, self.done = folder, on_progress, workers, 0
         self.total = fits(experiment)
         self.left = {label: _fits_of(row, experiment) for label, row in experiment.rows.items()}
         self.walls: dict[str, list[float]] = {label: [] for label in experiment.rows}
@@ -327,7 +329,7 @@ class _Log:
             now["wall"] = time.perf_counter() - self.started
             self.walls[row].append(wall)
             self.folder.write_json(SPENT, {"sessions": self.sessions})
-        self.heard(what, wall, self.done, self.total, self._seconds_left())
+        self.on_progress(what, wall, self.done, self.total, self._seconds_left())
 
     def _seconds_left(self) -> float:
         """Each row's own mean for the fits it still has; the mean of all for a row without any yet."""

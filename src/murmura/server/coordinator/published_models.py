@@ -14,7 +14,7 @@ import math
 import struct
 from dataclasses import replace
 
-from murmura.core.row_versions import REMEMBERED, RowVersions
+from murmura.core.codec import REMEMBERED, RowVersions
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.server.coordinator.public_log import PublicLog

@@ -12,13 +12,12 @@ import numpy as np
 
 from murmura.channel.shares import Entropy
 from murmura.core.arrays import Ints
-from murmura.core.codec import encode_model
+from murmura.core.codec import RowVersions, encode_model
 from murmura.core.contract import Answers, ServerState
 from murmura.core.features import encode_features
 from murmura.core.files import answers_of, flat_answers
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
-from murmura.core.row_versions import RowVersions
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.server.coordinator.public_log import PublicLog

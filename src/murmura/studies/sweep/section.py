@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import RunError
-from murmura.evaluation.pareto import pareto_front
-from murmura.evaluation.registry import title
+from murmura.evaluation.registry import pareto_front, title
 from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
 from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, number, plain_table
-from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.item_exposure import MEAN_DISPARITY
-from murmura.studies.sweep.folder import Sweep, SweepPoint, value_text
+from murmura.studies.compare.folder import ComparisonFolder, Sweep
+from murmura.studies.sweep.folder import SweepPoint, value_text
 
 DISCLOSED, BOTH, RECIPROCAL = "disclosed", "MB/client", "1/CCE"
+MEAN_DISPARITY = "mean |BD|"  # how far lists depart from the training part, category by category
 PLACE = "place"  # of a value along its axis
 WIDE = 30  # costs that differ by more than this factor get a logarithmic axis
 COSTS = {

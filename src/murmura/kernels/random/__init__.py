@@ -1,1 +1,0 @@
-"""Random numbers compiled: Philox, and draws from its streams."""
