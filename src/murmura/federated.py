@@ -71,8 +71,8 @@ _HOMES = {
     "shared_items": "murmura.kernels.client_blocks",
     "CohortKernel": "murmura.kernels.cohort_kernel",
     "compiled": "murmura.kernels.compiled",
-    "coin_at": "murmura.kernels.random.draws",
-    "draw_below": "murmura.kernels.random.philox",
+    "coin_at": "murmura.kernels.philox",
+    "draw_below": "murmura.kernels.philox",
 }
 
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name through
