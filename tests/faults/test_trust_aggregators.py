@@ -46,8 +46,8 @@ def one_key(world: World) -> None:
     """Both aggregators are the coordinator: one key to sign with, one key to read with."""
     sealing = SealingKey(bytes(range(32)))
     for one in world.aggregators.values():
-        one.key = one.agreement._key = world.coordinator.key
-        one.sealing_key = one.agreement._sealing_key = sealing
+        one.key = one.agreement.key = world.coordinator.key
+        one.sealing_key = one.agreement.sealing_key = sealing
 
 
 def one_host(world: World) -> None:
@@ -231,7 +231,7 @@ def test_what_a_device_would_reach_on_its_own_machine(host: str, own: bool) -> N
 def moved(world: World, url: str = "http://elsewhere") -> None:
     """The coordinator goes on with a seed aggregator of its own."""
     evil = world.aggregators["seed"]
-    evil.key = evil.agreement._key = ServerKey(signing.new_key())
+    evil.key = evil.agreement.key = ServerKey(signing.new_key())
     world.network.machines[url] = world.network.machines[SEED]
     setup = replace(world.servers.setup, aggregators=(url, "http://vector"))
     rounds = world.coordinator.rounds

@@ -201,7 +201,7 @@ def test_a_federation_that_was_filled_by_posts_has_room_again(
 ) -> None:
     """Where everyone may join, places of those who never come are free again after the rounds they missed."""
     if not expires:
-        monkeypatch.setattr(store, "_places", lambda *_: [])
+        monkeypatch.setattr(store, "_slots_after", lambda *_: [])
     world = World(tmp_path, people(), settings={"clients": "all", "rounds": 5, "prior": False})
     setup = replace(world.servers.setup, admission="open", admitter="", expire=3)
     world.servers.setup = setup

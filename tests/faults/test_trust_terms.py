@@ -36,7 +36,7 @@ def agree(world: World, offered: FederationTerms) -> None:
     """Both operators have said --accept-terms; the coordinator chooses the moment."""
     content = offered.encode()
     for aggregator in world.aggregators.values():
-        aggregator.agreement._accept = offered.hash
+        aggregator.agreement.accept = offered.hash
         aggregator.agreement.agree(world.coordinator.key.sign("terms", content) + content)
 
 

@@ -201,6 +201,29 @@ def test_counts_are_cut_to_the_nearest_that_so_many_devices_can_have(
     assert world.coordinator.about()["breach"].startswith("breach: ") == impossible
 
 
+@pytest.mark.parametrize("lie", [five_more, five_less, no_devices])
+def test_where_the_server_reads_updates_it_leaves_out_who_breaks_the_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: Lie
+) -> None:
+    world = sums(tmp_path, channel=replace(CHANNEL, channel="readable"))
+
+    async def scenario() -> list[VisitOutcome]:
+        devices = await world.everyone()
+        lying(monkeypatch, world, "counts", lie)
+        await world.turn()
+        outcomes = [await device.visit() for device in devices]
+        world.clock.now += 61
+        await world.turn()
+        return outcomes
+
+    outcomes = asyncio.run(scenario())
+    assert [one.kind for one in outcomes].count("sent") == 11
+    assert "must keep the bounds of one device" in next(one.why for one in outcomes if one.kind != "sent")
+    (counts,) = world.coordinator.history()
+    assert (counts["state"], counts["reports"]) == ("committed", 11)
+    assert "place 0 was left out" in counts["reason"]
+
+
 def test_who_was_not_counted_sends_no_pairs_and_ranks_all_the_same(tmp_path: Path) -> None:
     world = sums(tmp_path)
 

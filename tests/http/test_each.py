@@ -16,7 +16,7 @@ from murmura.core.contract import History, IndividualUpdates, RoundContext
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
-from murmura.device.recommending import recommend
+from murmura.device.recommending import OwnRanking
 from murmura.wire.wire import IndividualReport
 from tests.http.network import SEEDED, World
 
@@ -129,8 +129,8 @@ def test_everyone_of_a_household_gets_a_list_even_without_a_rating(tmp_path: Pat
         known = rows.person < 5  # the sixth has rated nothing
         history = History(rows.item[known], rows.value[known], np.ones(int(known.sum())), rows.person[known])
         model, own = await one.cache.model(manifest), one.identity
-        held = (own.terms, manifest, world.info, model, memory.state, history, own.secret)
-        return recommend(*held, 3, None, people=6)
+        ranking = OwnRanking(own.terms, manifest, world.info, model, memory.state, history, own.secret)
+        return ranking.recommend(3, people=6)
 
     lists = asyncio.run(scenario())
     assert [len(one) for one in lists] == [3] * 6

@@ -10,7 +10,7 @@ import pytest
 from murmura.core.channel import ChannelSettings
 from murmura.core.interactions import Interactions
 from murmura.device.device import VisitOutcome
-from murmura.device.recommending import explain, recommend
+from murmura.device.recommending import OwnRanking
 from murmura.device.visits import sentence
 from murmura.testing import crowd
 from tests.http.network import World
@@ -29,10 +29,10 @@ def answers(folder: Path, data: Interactions, method: str, **settings: object) -
         info = (await one.cache.description()).info
         model, rows = await one.cache.model(one.manifest), world.rows(3)
         own = one.identity
-        held = (own.terms, one.manifest, info, model, one.storage.memory.state, rows, own.secret)
+        ranking = OwnRanking(own.terms, one.manifest, info, model, one.storage.memory.state, rows, own.secret)
         before = len(world.network.log)
-        (shown,) = recommend(*held, 3)
-        why = explain(*held, shown)
+        (shown,) = ranking.recommend(3)
+        why = ranking.explain(shown)
         assert len(world.network.log) == before
         return shown.tolist(), why
 

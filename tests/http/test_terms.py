@@ -18,8 +18,8 @@ from murmura.device.trust import TermsChangedError, fetch_terms
 from murmura.server.loopback import COORDINATOR
 from murmura.wire.manifest import SignedManifest
 from murmura.wire.refusals import RefusedError
-from murmura.wire.signed_records import canonical
-from murmura.wire.terms import LARGEST, FederationTerms
+from murmura.wire.signed_records import LARGEST, canonical
+from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import SIGNATURE_BYTES
 from tests.http.network import World, people
 from tests.http.own_devices import TRAINING, awake, settle

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -63,13 +65,20 @@ def need(what: str) -> None:
         raise MissingExtraError(what, "serve")
 
 
+def warn_insecure(insecure: bool) -> None:
+    """Say once that plain HTTP is allowed, and mark every line from now on."""
+    if insecure and not CONSOLE.insecure:
+        CONSOLE.insecure = True
+        say("warning: plain HTTP beyond this machine is allowed: everyone on the way can read it.", always=True)
+
+
 @dataclass(frozen=True)
 class Others:
     """How other machines are reached, and whose certificates are trusted."""
 
-    authority: Path | None = None
-    insecure: bool = False
-    proxy: str = ""
+    authority: Authority = None
+    insecure: Insecure = False
+    proxy: Proxy = ""
 
     def __post_init__(self) -> None:
         warn_insecure(self.insecure)
@@ -103,11 +112,29 @@ class Others:
         return asyncio.run(connected())
 
 
-def warn_insecure(insecure: bool) -> None:
-    """Say once that plain HTTP is allowed, and mark every line from now on."""
-    if insecure and not CONSOLE.insecure:
-        CONSOLE.insecure = True
-        say("warning: plain HTTP beyond this machine is allowed: everyone on the way can read it.", always=True)
+DIRECT = Others()
+
+
+def reaches_others(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the flags about other machines, which it gets as its one argument `others`."""
+    kinds, named = get_type_hints(Others, include_extras=True), inspect.Parameter.KEYWORD_ONLY
+    flags = [
+        inspect.Parameter(one.name, named, default=one.default, annotation=kinds[one.name])
+        for one in fields(Others)
+    ]
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        others = Others(**{flag.name: given.pop(flag.name) for flag in flags})
+        command(**given, others=others)
+
+    own = inspect.signature(command, eval_str=True)
+    asked = [one.replace(kind=named) for one in own.parameters.values()]
+    place = list(own.parameters).index("others")
+    signature = own.replace(parameters=[*asked[:place], *flags, *asked[place + 1 :]])
+    called.__signature__ = signature  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+    return called
 
 
 def public_key(flag: str, text: str) -> bytes | None:

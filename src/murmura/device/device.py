@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -37,7 +37,7 @@ from murmura.wire import wire
 from murmura.wire.keys import check_signature
 from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest
 from murmura.wire.refusals import RefusedError, UnreachableError, forged, malformed
-from murmura.wire.transport import DOWNLOAD_BYTES, HttpReply, Transport, ask, bearer
+from murmura.wire.transport import DOWNLOAD_BYTES, HttpReply, Transport, ask, ask_known, bearer
 from murmura.wire.wire import ID_BYTES, ShareHead
 
 Clock = Callable[[], float]
@@ -66,7 +66,7 @@ class VisitOutcome:
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class _CalledRound:
     """A round a device takes part in."""
 
     manifest: Manifest
@@ -207,7 +207,7 @@ class Device:
             # before training, so that it tells nothing about how long that takes
             draw = int.from_bytes(self._entropy(4), "little") / 2**32
             send_at = self._clock() + m.hold + m.spread * draw
-            work = _Work(m, info, phase, ticket, report, send_at, allowed)
+            work = _CalledRound(m, info, phase, ticket, report, send_at, allowed)
             seed = bytes.fromhex(again.seed) if again else self._entropy(SEED_BYTES)
             salt = bytes.fromhex(again.salt) if again else self._entropy(SALT_BYTES)
             result = await self._train(work, seed)
@@ -248,7 +248,7 @@ class Device:
         named = b"murmura report\0" + self.identity.token.encode() + manifest.hash
         return hashlib.sha256(named).digest()[:ID_BYTES]
 
-    async def _train(self, work: _Work, seed: bytes) -> TrainedUpload:
+    async def _train(self, work: _CalledRound, seed: bytes) -> TrainedUpload:
         """The algorithm's step and the device half of the channel; nothing leaves."""
         m, memory, secret = work.manifest, self.storage.memory, self.identity.secret
         model = await self.cache.model(m, work.info) if work.phase.fetches_model else {}
@@ -289,7 +289,7 @@ class Device:
             )
         return self.rows
 
-    async def _upload(self, work: _Work, result: TrainedUpload, pending: PendingUpload) -> VisitOutcome:
+    async def _upload(self, work: _CalledRound, result: TrainedUpload, pending: PendingUpload) -> VisitOutcome:
         """Wait for the time drawn, write it down, send; keep what was learned only when it was taken."""
         m, memory = work.manifest, self.storage.memory
         noise = self.identity.terms.noise
@@ -326,7 +326,7 @@ class Device:
         self.storage.keep(learned.dealt_with(m.serial, pending.manifest))
         return VisitOutcome("sent", m.round, m.phase, "", result.length, result.disclosed, noted.epsilon)
 
-    async def _send(self, work: _Work, result: TrainedUpload, marked: bytes) -> list[bytes]:
+    async def _send(self, work: _CalledRound, result: TrainedUpload, marked: bytes) -> list[bytes]:
         """Every message in its order, each with the receipt of the one before; their receipts."""
         m, receipts = work.manifest, [wire.NO_RECEIPT]
         for kind, message in enumerate(result.messages):
@@ -334,7 +334,7 @@ class Device:
             body = message.sealed(head, work.ticket, receipts[-1], marked, self.identity.admission)
             receipt = (await self._patiently("POST", message.url, body, m, work.permission, upload=True)).body
             key = self.identity.terms.coordinator if message.aggregator is None else message.aggregator.key
-            check_signature(bytes.fromhex(key), "receipt", m.hash + work.report + marked, receipt)
+            check_signature(key, "receipt", m.hash + work.report + marked, receipt)
             receipts.append(receipt)
         return receipts[1:]
 
@@ -352,19 +352,11 @@ class Device:
 
     async def own_answer(self) -> Arrays | None:
         """What the last exchange told this device alone."""
-        token = self.identity.token
-        found = await self._look_up("/answer", bearer(token)) if token else None
+        own = self.identity
+        if not own.token:
+            return None
+        found = await ask_known(self.send, f"{own.url}/answer", bearer(own.token), largest=DOWNLOAD_BYTES)
         return None if found is None else wire.unpack_arrays(found)
-
-    async def _look_up(self, path: str, headers: Mapping[str, str] | None = None) -> bytes | None:
-        """What the coordinator has at a path; None where it has nothing yet."""
-        try:
-            at = self.identity.url + path
-            return (await ask(self.send, "GET", at, headers=headers, largest=DOWNLOAD_BYTES)).body
-        except RefusedError as error:
-            if error.code == "unknown":
-                return None
-            raise
 
     async def _patiently(
         self, method: str, url: str, body: bytes, manifest: Manifest, allowed: Permission, upload: bool = False

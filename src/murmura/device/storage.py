@@ -48,7 +48,7 @@ class Receipt:
         keys = [one.key for one in terms.aggregators] or [terms.coordinator]
         content = bytes.fromhex(self.manifest + self.report) + mark(bytes.fromhex(self.salt), self.head)
         for key, signature in zip(keys, self.signatures, strict=True):
-            check_signature(bytes.fromhex(key), "receipt", content, bytes.fromhex(signature))
+            check_signature(key, "receipt", content, bytes.fromhex(signature))
 
 
 def mark(salt: bytes, head: str) -> bytes:

@@ -6,21 +6,22 @@ Anybody can check the whole log: every entry, every signature, every link.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from murmura.wire.keys import check_signature
 from murmura.wire.log import LoggedModel, LogHead, LogProof, is_model, unpack_entries, unpack_hashes
-from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest, SignedManifest
+from murmura.wire.manifest import LARGEST_ENVELOPE, LogEnd, SignedManifest
 from murmura.wire.merkle import MerkleTree, extends, leaf_hash
 from murmura.wire.refusals import RefusedError, forged, malformed
-from murmura.wire.terms import LARGEST, FederationTerms
-from murmura.wire.transport import Transport, ask, check_elsewhere
-from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES, unpack_pair
+from murmura.wire.signed_records import LARGEST
+from murmura.wire.terms import SIGNED, FederationTerms, signatures
+from murmura.wire.transport import Transport, ask, ask_known, check_elsewhere
+from murmura.wire.wire import HASH_BYTES, unpack_pair
 
 Sleep = Callable[[float], Awaitable[None]]
 ATTEMPTS = 60  # seconds to wait for machines that have not agreed yet
-OFFER = 3 * SIGNATURE_BYTES + LARGEST  # bytes of signed terms
+OFFER = SIGNED + LARGEST  # bytes of signed terms
 
 
 class TermsChangedError(RefusedError):
@@ -67,7 +68,7 @@ async def agreed_terms(
 async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = None) -> FederationTerms:
     """What a federation is; refuses another fingerprint, or terms that one of its machines has not signed."""
     message = (await ask(send, "GET", f"{url}/terms", largest=OFFER)).body
-    content = message[3 * SIGNATURE_BYTES :]
+    content = message[SIGNED:]
     terms = FederationTerms.decode(content)
     if fingerprint is not None and terms.hash != fingerprint:
         raise forged(
@@ -75,10 +76,7 @@ async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = Non
             f"({terms.hash.hex()[:16]}…, not {fingerprint.hex()[:16]}…); do not join it."
         )
     check_elsewhere(url, *(one.url for one in terms.aggregators))
-    signers = [terms.coordinator, *(one.key for one in terms.aggregators)]
-    for place, key in enumerate(signers):
-        signature = message[place * SIGNATURE_BYTES : (place + 1) * SIGNATURE_BYTES]
-        check_signature(bytes.fromhex(key), "terms", content, signature)
+    terms.check_signed("terms", content, *signatures(message))
     return terms
 
 
@@ -118,12 +116,9 @@ async def last_verified(
     send: Transport, url: str, terms: FederationTerms, before: LogHead | None
 ) -> SignedManifest | None:
     """The last round that was completed, for someone who came later; None before the first."""
-    try:
-        message = (await ask(send, "GET", f"{url}/round/last", largest=LARGEST_ENVELOPE)).body
-    except RefusedError as error:
-        if error.code == "unknown":
-            return None
-        raise
+    message = await ask_known(send, f"{url}/round/last", largest=LARGEST_ENVELOPE)
+    if message is None:
+        return None
     signed = SignedManifest.decode(message)
     if before is not None and signed.proof.head.size < before.size:
         signed.check(terms)  # of an earlier stage of the log that this device knows
@@ -136,12 +131,10 @@ async def newest_model(
     send: Transport, url: str, terms: FederationTerms, before: LogHead | None
 ) -> LoggedModel | None:
     """The newest model in the public log, which is no model of one's own; None before the first."""
-    try:
-        entry, proof = unpack_pair((await ask(send, "GET", f"{url}/model")).body)
-    except RefusedError as error:
-        if error.code == "unknown":
-            return None
-        raise
+    message = await ask_known(send, f"{url}/model")
+    if message is None:
+        return None
+    entry, proof = unpack_pair(message)
     logged = LogProof.decode(proof)
     logged.check(terms, entry)
     kind, _, content = entry.partition(b"\0")
@@ -177,7 +170,7 @@ async def check_log(send: Transport, url: str, terms: FederationTerms) -> Checke
         raise forged("the entries of the log must have the root its head names, but have another.")
     found = _check_order(entries, terms)
     await _check_open_round(send, url, terms, tree)
-    return CheckedLog(head.size, head.root.hex(), *found)
+    return CheckedLog(head.size, head.root.hex(), *(found[kind] for kind in (b"manifest", b"model", b"terms")))
 
 
 async def _entries(send: Transport, url: str, size: int) -> list[bytes]:
@@ -191,27 +184,19 @@ async def _entries(send: Transport, url: str, size: int) -> list[bytes]:
     return entries[:size]
 
 
-def _check_order(entries: list[bytes], terms: FederationTerms) -> tuple[int, int, int]:
-    """How many manifests, models and terms there are; refuses a gap and entries that are none."""
-    manifests = models = changed = 0
-    previous = under = ""
+def _check_order(entries: list[bytes], terms: FederationTerms) -> Counter[bytes]:
+    """How many entries of each kind there are; refuses a gap and entries that are none."""
+    end, kinds = LogEnd(), Counter[bytes]()
     for place, entry in enumerate(entries):
-        kind, _, content = entry.partition(b"\0")
-        if kind == b"terms":
-            read = FederationTerms.decode(content)
-            under, changed = read.hash.hex(), changed + 1
-            fits = read.federation == terms.federation
-        elif kind == b"manifest":
-            m = Manifest.decode(content)
-            fits = (m.serial, m.previous, m.terms) == (manifests, previous, under)
-            manifests, previous = manifests + 1, m.hash.hex()
-        else:
-            fits, models = is_model(kind, content), models + 1
-        if not fits or (place == 0 and kind != b"terms"):
-            raise forged(f"entry {place} of the log must follow from those before it, but does not.")
-    if under != terms.hash.hex():
+        try:
+            end = end.after(entry, terms)
+        except RefusedError as error:
+            why = f"entry {place} of the log must follow from those before it, but does not."
+            raise (error if error.code == "version" else forged(why)) from None
+        kinds[entry.partition(b"\0")[0]] += 1
+    if end.terms != terms.hash:
         raise forged("the last terms of the log must be those that are shown, but are others.")
-    return manifests, models, changed
+    return kinds
 
 
 async def _check_open_round(send: Transport, url: str, terms: FederationTerms, tree: MerkleTree) -> None:

@@ -16,7 +16,7 @@ from murmura.device.device import Device, VisitOutcome
 from murmura.device.download_cache import DownloadCache
 from murmura.device.enrolment import JoinRequest, about, join
 from murmura.device.folder import DeviceFolder
-from murmura.device.recommending import explain, recommend
+from murmura.device.recommending import OwnRanking
 from murmura.device.storage import Identity
 from murmura.device.trust import GoneBackError, TermsChangedError, newest_model
 from murmura.wire.http_transport import HttpTransport
@@ -215,9 +215,9 @@ class _Own:
         answer = await d.own_answer() if terms.phase(manifest.phase, info).returns else None
         model = await d.cache.model(newest, info)
         people = max(1, len(d.identity.people))
-        held = (terms, newest, info, model, state, history, d.identity.secret)
-        best = recommend(*held, k, answer, people)
-        why = explain(*held, best[0]) if explained and people == 1 else []
+        ranking = OwnRanking(terms, newest, info, model, state, history, d.identity.secret, answer)
+        best = ranking.recommend(k, people)
+        why = ranking.explain(best[0]) if explained and people == 1 else []
         return [items.tolist() for items in best], int(federation["rounds_done"]), why
 
 

@@ -55,7 +55,7 @@ class AdmissionDesk:
         signature, keys = message[: wire.SIGNATURE_BYTES], message[wire.SIGNATURE_BYTES :]
         if terms.admission == "open" or len(keys) % KEY_BYTES or not keys:
             raise malformed("a revocation must name admissions of 32 bytes each, but does not.")
-        check_signature(bytes.fromhex(terms.admitter), "revocation", keys, signature)
+        check_signature(terms.admitter, "revocation", keys, signature)
         listed = [keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES)]
         self._store.write(
             [("INSERT OR IGNORE INTO revoked VALUES (?)", (one,)) for one in listed], durable=True

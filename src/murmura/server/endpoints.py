@@ -70,6 +70,7 @@ class HttpRequest:
 
 
 M = TypeVar("M", contravariant=True)
+N = TypeVar("N")
 
 
 @dataclass(frozen=True)
@@ -121,24 +122,61 @@ def _operator(
     return Endpoint(name, method, path, summary, guarded, guard="operator")
 
 
+def _read(
+    name: str,
+    path: str,
+    summary: str,
+    call: Callable[[N, HttpRequest], Any],
+    answers: str = BINARY,
+    **more: Any,
+) -> Endpoint[N]:
+    """What anyone may read, or a device with its token."""
+    return Endpoint(name, "GET", path, summary, call, answers, **more)
+
+
+def _take(
+    name: str,
+    path: str,
+    summary: str,
+    call: Callable[[N, HttpRequest], Any],
+    largest: int | Callable[[N], int] = SMALL,
+    answers: str = BINARY,
+    guard: Guard = "none",
+    prelude: tuple[int, Callable[[N, HttpRequest], object]] | None = None,
+) -> Endpoint[N]:
+    """What takes a binary message."""
+    return Endpoint(name, "POST", path, summary, call, answers, guard, BINARY, largest, prelude=prelude)
+
+
+def _signed(
+    name: str,
+    path: str,
+    summary: str,
+    call: Callable[[Aggregator, HttpRequest], Any],
+    largest: int | Callable[[Aggregator], int] = SMALL,
+    answers: str = BINARY,
+) -> Endpoint[Aggregator]:
+    """What an aggregator does when the coordinator has signed for it."""
+    return _take(name, path, summary, call, largest, answers, "coordinator")
+
+
 SHARED: tuple[Endpoint[Coordinator | Aggregator], ...] = (
-    Endpoint("key", "GET", "/key", "The public key of this machine.", lambda m, r: m.identity()),
-    Endpoint("healthz", "GET", "/healthz", "Whether it works.", lambda m, r: {"ok": True}),
-    Endpoint("metrics", "GET", "/metrics", "Counters for Prometheus.", lambda m, r: m.metrics(), TEXT),
+    _read("key", "/key", "The public key of this machine.", lambda m, r: m.identity(), JSON),
+    _read("healthz", "/healthz", "Whether it works.", lambda m, r: {"ok": True}, JSON),
+    _read("metrics", "/metrics", "Counters for Prometheus.", lambda m, r: m.metrics(), TEXT),
     Endpoint("openapi", "GET", "/openapi.json", "This list.", None),
-    Endpoint(
+    _take(
         "revoke",
-        "POST",
         "/revocations",
         "Invitations that no longer count, signed by the admitter.",
         lambda m, r: {"revoked": m.revoke(r.body)},
-        guard="admitter",
-        takes=BINARY,
-        largest=REVOKED_BYTES,
+        REVOKED_BYTES,
+        JSON,
+        "admitter",
     ),
 )
 COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
-    Endpoint("about", "GET", "/federation", "What anyone may know before joining.", lambda c, r: c.about()),
+    _read("about", "/federation", "What anyone may know before joining.", lambda c, r: c.about(), JSON),
     Endpoint(
         "register",
         "POST",
@@ -149,42 +187,32 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         largest=SMALL,
         rate="registrations",
     ),
-    Endpoint(
+    _read(
         "terms",
-        "GET",
         "/terms",
         "What the federation is, signed by its three machines.",
         lambda c, r: c.terms(),
-        BINARY,
         cache=ASK_AGAIN,
     ),
-    Endpoint(
-        "log_head", "GET", "/log", "The newest signed head of the log.", lambda c, r: c.log_head(), BINARY
-    ),
-    Endpoint(
+    _read("log_head", "/log", "The newest signed head of the log.", lambda c, r: c.log_head()),
+    _read(
         "newest_model",
-        "GET",
         "/model",
         "The newest model's entry in the log, and the proof that it is there.",
         lambda c, r: c.newest_model(),
-        BINARY,
         cache=ASK_AGAIN,
     ),
-    Endpoint(
+    _read(
         "log_entries",
-        "GET",
         "/log/entries/{start}",
         "Entries of the public log from a place on.",
         lambda c, r: c.log_entries(r.params["start"]),
-        BINARY,
     ),
-    Endpoint(
+    _read(
         "log_consistency",
-        "GET",
         "/log/consistency/{first}/{size}",
         "The proof that the log of one size begins with the log of another.",
         lambda c, r: c.log_consistency(r.params["first"], r.params["size"]),
-        BINARY,
         cache=IMMUTABLE,
     ),
     Endpoint(
@@ -195,74 +223,57 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         lambda c, r: c.leave(r.token),
         guard="device",
     ),
-    Endpoint(
+    _read(
         "round",
-        "GET",
         "/round",
         "The signed manifest of the open round; has an ETag.",
         lambda c, r: c.manifest(),
-        BINARY,
         cache=ASK_AGAIN,
         tagged=True,
     ),
-    Endpoint(
+    _read(
         "last",
-        "GET",
         "/round/last",
         "The signed manifest of the last round that was completed.",
         lambda c, r: c.last_manifest(),
-        BINARY,
         cache=ASK_AGAIN,
     ),
-    Endpoint("events", "GET", "/events", "Says when there is a new manifest.", lambda c, r: c.news(), EVENTS),
-    Endpoint(
+    _read("events", "/events", "Says when there is a new manifest.", lambda c, r: c.news(), EVENTS),
+    _read(
         "blob",
-        "GET",
         "/m/{name}",
         "A public model or the description, by its SHA-256.",
         lambda c, r: c.blob(r.name),
-        BINARY,
         cache=IMMUTABLE,
     ),
-    Endpoint(
+    _read(
         "since",
-        "GET",
         "/m/{name}/since/{base}",
         "The public model, for who has an earlier one: what changed, or the whole.",
         lambda c, r: c.since(r.name, r.hash_of("base")),
-        BINARY,
         cache=IMMUTABLE,
     ),
-    Endpoint(
+    _take(
         "ticket",
-        "POST",
         "/tickets",
         "Admission of one report to the open round.",
         lambda c, r: c.ticket(r.token, r.body),
-        BINARY,
-        "device",
-        BINARY,
-        SMALL,
+        guard="device",
     ),
-    Endpoint(
+    _take(
         "letter",
-        "POST",
         "/letters",
         "An update, in readable mode only: the server can read each update.",
         lambda c, r: c.rounds.take_individual_report(r.content),
-        BINARY,
-        takes=BINARY,
-        largest=lambda c: c.rounds.individual_report_bytes,
+        lambda c: c.rounds.individual_report_bytes,
         prelude=(REPORT_HEADER, lambda c, r: c.rounds.check_individual_report(r.body)),
     ),
-    Endpoint(
+    _read(
         "answer_of",
-        "GET",
         "/answer",
         "What the last exchange told this device alone.",
         lambda c, r: c.answer(r.token),
-        BINARY,
-        "device",
+        guard="device",
     ),
     _operator("status", "GET", "/status", "Where the federation stands.", lambda c, r: c.status()),
     _operator("history", "GET", "/rounds", "The last rounds.", lambda c, r: {"rounds": c.history()}),
@@ -285,105 +296,73 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
     *SHARED,
 )
 AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
-    Endpoint(
+    _signed(
         "agree",
-        "POST",
         "/terms",
         "Signed terms: agree to them.",
         lambda a, r: a.agreement.agree(r.body),
-        JSON,
-        "coordinator",
-        BINARY,
         MANIFEST_BYTES,
+        JSON,
     ),
-    Endpoint(
+    _take(
         "describe",
-        "POST",
         "/m/{name}",
         "The description that the terms name.",
         lambda a, r: {"taken": a.agreement.take_description(r.name, r.body)},
+        lambda a: a.agreement.description_bytes,
         JSON,
-        takes=BINARY,
-        largest=lambda a: a.agreement.description_bytes,
     ),
-    Endpoint(
+    _read(
         "log_size",
-        "GET",
         "/log",
         "How many entries of the log are known here.",
         lambda a, r: {"size": len(a.witness.tree)},
+        JSON,
     ),
-    Endpoint(
+    _signed(
         "append_log",
-        "POST",
         "/log",
         "New entries of the log: the signature of its head.",
         lambda a, r: a.append_log(r.body),
-        BINARY,
-        "coordinator",
-        BINARY,
         LOG_BYTES,
     ),
-    Endpoint(
+    _signed(
         "open_round",
-        "POST",
         "/rounds",
         "A signed manifest: open it, and sign it.",
         lambda a, r: a.open_round(r.body),
-        BINARY,
-        "coordinator",
-        BINARY,
         lambda a: a.opening_bytes,
     ),
-    Endpoint(
+    _read(
         "count",
-        "GET",
         "/rounds/{name}",
         "How many reports have arrived.",
         lambda a, r: {"reports": a.count(r.name)},
+        JSON,
     ),
-    Endpoint(
-        "close_round",
-        "POST",
-        "/rounds/{name}/close",
-        "Stop collecting.",
-        lambda a, r: a.close_round(r.name, r.body),
-        BINARY,
-        "coordinator",
-        BINARY,
-        SMALL,
+    _signed(
+        "close_round", "/rounds/{name}/close", "Stop collecting.", lambda a, r: a.close_round(r.name, r.body)
     ),
-    Endpoint(
+    _signed(
         "release",
-        "POST",
         "/rounds/{name}/release",
         "The sum over the agreed list.",
         lambda a, r: a.release(r.name, r.body),
-        BINARY,
-        "coordinator",
-        BINARY,
         lambda a: a.release_bytes,
     ),
-    Endpoint(
+    _signed(
         "forget",
-        "POST",
         "/rounds/{name}/forget",
         "The sum is committed: forget which reports it is of.",
         lambda a, r: {"forgotten": a.forget(r.name, r.body)},
-        JSON,
-        "coordinator",
-        BINARY,
-        SMALL,
+        answers=JSON,
     ),
-    Endpoint(
+    _take(
         "report",
-        "POST",
         UPLOADS,
         "One share of a report.",
         lambda a, r: a.report(r.content),
-        BINARY,
-        takes=BINARY,
-        largest=lambda a: a.share_bytes,
+        lambda a: a.share_bytes,
         prelude=(SHARE_PRELUDE, lambda a, r: a.admit(r.body)),
     ),
     Endpoint(

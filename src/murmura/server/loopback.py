@@ -74,6 +74,7 @@ class Network:
     """Takes requests to the machines of one process."""
 
     machines: dict[str, Machine] = field(default_factory=dict)  # by address
+    letters: list[bytes] = field(default_factory=list)  # updates that were not split into shares
 
     async def __call__(
         self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
@@ -83,6 +84,8 @@ class Network:
         found = re.fullmatch(r"(http://\w+)(/.*)", url)
         if found is None or found[1] not in self.machines:
             raise FederationError(f"the in-memory network knows {', '.join(self.machines)}, but not {url}.")
+        if found[2] == "/letters":
+            self.letters.append(body)
         reply = self.machines[found[1]](method, found[2], body, headers)
         check_length(url, len(reply.body), largest)
         return reply
@@ -195,7 +198,7 @@ class _RunningFederation:
             plan.info.clients,
             exact=True,
         )
-        folder, clock, self._network = Path(mkdtemp(prefix="murmura-")), VirtualClock(), _UpdateLog()
+        folder, clock, self._network = Path(mkdtemp(prefix="murmura-")), VirtualClock(), Network()
         weakref.finalize(self, shutil.rmtree, folder)
         noise = simulated_noise(plan.seed)  # of a simulation, as in process: nobody is protected by it
         self.servers = Servers(folder, setup, self._network, clock, noise=noise)
@@ -223,7 +226,7 @@ class _RunningFederation:
         f, coordinator, clock = self.federation, self.servers.coordinator, self.servers.clock
         at = coordinator.rounds.now.position
         phase = f.plan.itinerary.phase(at)
-        self._network.updates.clear()
+        self._network.letters.clear()
         await self.servers.turn()
         order = np.arange(len(self._devices))
         if self._arrival is not None:
@@ -278,7 +281,7 @@ class _RunningFederation:
 
     def _count_items(self, phase: Phase) -> None:
         """Which items the updates that the server reads had rows of."""
-        for message in self._network.updates if phase.combine == "each" else ():
+        for message in self._network.letters if phase.combine == "each" else ():
             update = decode(wire.IndividualReport.decode(message).update, phase.sends)
             for table in phase.sends.tables:
                 if table.space == "item":
@@ -308,19 +311,3 @@ def _permission(plan: Plan, client: int) -> Permission:
     own = np.concatenate([np.arange(rows.start[user], rows.start[user + 1]) for user in users])
     never = np.unique(rows.index[own[choices.excluded[own]]])
     return Permission(pi=pi, statistics=statistics, never=tuple(never.tolist()))
-
-
-class _UpdateLog(Network):
-    """The network, with the updates that were not split into shares."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.updates: list[bytes] = []
-
-    async def __call__(
-        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
-    ) -> HttpReply:
-        """The reply of the machine at an address."""
-        if url.endswith("/letters"):
-            self.updates.append(body)
-        return await super().__call__(method, url, body, headers, largest=largest)

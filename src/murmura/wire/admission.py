@@ -13,42 +13,34 @@ import binascii
 import re
 import struct
 from dataclasses import dataclass
+from typing import ClassVar
 
 from murmura.channel import signing
 from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import host_of, is_loopback
-from murmura.wire.wire import ADMISSION_BYTES, HASH_BYTES, SIGNATURE_BYTES
+from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES, PackedRecord
 
-_ADMISSION = struct.Struct(f"<{signing.KEY_BYTES}sQ{SIGNATURE_BYTES}s")
 LINK = re.compile(r"murmura(?:\+(https?))?://([^#\s]+)#2\.([\w-]{43})(?:\.([\w-]+))?")
 LONGEST_LINK = 2000
 
 
 @dataclass(frozen=True)
-class Admission:
+class Admission(PackedRecord):
     """What the admitter signed: a public key that counts as one device."""
+
+    said: ClassVar = "signed admission"
+    layout: ClassVar = struct.Struct(f"<{signing.KEY_BYTES}sQ{SIGNATURE_BYTES}s")
 
     public: bytes  # (32,)
     expires: int  # seconds since 1970; 0: never
     signature: bytes  # (64,) the admitter's
 
-    def encode(self) -> bytes:
-        """As it travels."""
-        return _ADMISSION.pack(self.public, self.expires, self.signature)
-
-    @staticmethod
-    def decode(content: bytes) -> Admission:
-        """From its 104 bytes."""
-        if len(content) != ADMISSION_BYTES:
-            raise malformed(f"an admission must have {ADMISSION_BYTES} bytes, but has others.")
-        return Admission(*_ADMISSION.unpack(content))
-
     def check(self, terms: FederationTerms, now: float) -> None:
         """Refuse what the admitter of this federation did not sign, and what is over."""
         signed = _signed(terms.federation, self.public, self.expires)
-        check_signature(bytes.fromhex(terms.admitter), "admission", signed, self.signature)
+        check_signature(terms.admitter, "admission", signed, self.signature)
         if self.expires and now > self.expires:
             raise forged("this invitation must still be valid, but has expired; ask for another.")
 
@@ -68,7 +60,7 @@ class OwnAdmission:
 
     def encode(self) -> bytes:
         """As an invitation carries it, and as a device keeps it."""
-        return _ADMISSION.pack(self.key.private, self.expires, self.signature)
+        return Admission(self.key.private, self.expires, self.signature).encode()
 
     @staticmethod
     def decode(content: bytes) -> OwnAdmission:

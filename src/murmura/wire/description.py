@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,16 +17,17 @@ from murmura.core.errors import MurmuraError
 from murmura.core.features import decode_features, encode_features
 from murmura.core.interactions import Classification, Vocabulary
 from murmura.wire.refusals import json_object, malformed
-from murmura.wire.signed_records import canonical
+from murmura.wire.signed_records import SignedRecord
 from murmura.wire.wire import unpack_arrays
 
 MOST_VALUES = 1 << 24  # of one sample, and classes
 
 
 @dataclass(frozen=True, eq=False)
-class FederationDescription:
+class FederationDescription(SignedRecord):
     """What every machine knows: the items by name, and how large the federation is."""
 
+    said: ClassVar = "a description"
     items: Vocabulary
     info: FederationInfo
     feature_hash: str = ""  # of the item features that devices download; "": the method uses none
@@ -64,26 +65,24 @@ class FederationDescription:
                 "has some; take no part."
             )
 
-    def encode(self) -> bytes:
-        """The canonical bytes; of item features their number and their hash."""
+    def plain(self) -> dict[str, Any]:
+        """The JSON object that it is; of item features their number and their hash."""
         p = self.info
-        names = {} if not self.feature_hash else {"features": [p.feature_count, self.feature_hash]}
+        features = {"features": [p.feature_count, self.feature_hash]} if self.feature_hash else {}
         task = {} if p.task is None else {"task": {"shape": list(p.task.shape), "classes": p.task.classes}}
-        return canonical(
-            {
-                **names,
-                **task,
-                "items": self.items.labels.tolist(),
-                "listed": p.listed.tolist(),
-                "clients": p.clients,
-                "interactions": p.interactions,
-                "people": p.people,
-                "counts": None if p.counts is None else p.counts.tolist(),
-            }
-        )
+        return {
+            **features,
+            **task,
+            "items": self.items.labels.tolist(),
+            "listed": p.listed.tolist(),
+            "clients": p.clients,
+            "interactions": p.interactions,
+            "people": p.people,
+            "counts": None if p.counts is None else p.counts.tolist(),
+        }
 
-    @staticmethod
-    def decode(content: bytes) -> FederationDescription:
+    @classmethod
+    def decode(cls, content: bytes) -> Self:
         """From the canonical bytes."""
         read = json_object(content, "a description must be a JSON object, but is something else.")
         try:
@@ -112,7 +111,7 @@ class FederationDescription:
             raise malformed("counts of items must be from 0 and add up to less than 2**32.")
         if len(listed) and (listed.min() < 0 or listed.max() >= len(items) or (np.diff(listed) <= 0).any()):
             raise malformed("the listed items must be numbers of items, ascending, but are not.")
-        return FederationDescription(items, info, name)
+        return cls(items, info, name)
 
 
 def _task(read: Any) -> Classification:

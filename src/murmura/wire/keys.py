@@ -67,10 +67,12 @@ class SealingKey:
         return SealingKey(store.fact_or("sealing key", sealing.new_key))
 
 
-def check_signature(public: bytes, purpose: str, content: bytes, signature: bytes) -> None:
-    """Refuse what the owner of the key did not sign for this purpose."""
+def check_signature(public: bytes | str, purpose: str, content: bytes, signature: bytes) -> None:
+    """Refuse what the owner of the key, bytes or hexadecimal, did not sign for this purpose."""
     try:
-        signing.verify(public, _message(purpose, content), signature)
+        signing.verify(
+            bytes.fromhex(public) if isinstance(public, str) else public, _message(purpose, content), signature
+        )
     except FederationError:
         raise forged(f"the {purpose}'s signature must be of the right machine, but is not.") from None
 

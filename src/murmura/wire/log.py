@@ -12,16 +12,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from murmura.wire.keys import ServerKey, check_signature
+from murmura.wire.keys import ServerKey
 from murmura.wire.merkle import HASH_BYTES, Hash, includes, leaf_hash
 from murmura.wire.refusals import forged, malformed
 from murmura.wire.signed_records import canonical
 from murmura.wire.terms import FederationTerms
-from murmura.wire.wire import NO_SIGNATURE
+from murmura.wire.wire import NO_SIGNATURE, PackedRecord
 
 DEEPEST = 63  # hashes of a proof: a tree of more than 2**63 entries is none
-_HEAD = struct.Struct("<Q32s64s64s64s")
 _PROOF = struct.Struct("<QQBB")
 _ENTRY = struct.Struct("<I")
 
@@ -55,8 +55,11 @@ def is_model(kind: bytes, content: bytes) -> bool:
 
 
 @dataclass(frozen=True)
-class LogHead:
+class LogHead(PackedRecord):
     """How long the log is and what is in it, signed."""
+
+    said: ClassVar = "head of a log"
+    layout: ClassVar = struct.Struct("<Q32s64s64s64s")
 
     size: int
     root: Hash
@@ -64,31 +67,18 @@ class LogHead:
     seed: bytes = NO_SIGNATURE
     vector: bytes = NO_SIGNATURE
 
+    def content(self, federation: str) -> bytes:
+        """What a signature of it is over."""
+        return canonical({"federation": federation, "root": self.root.hex(), "size": self.size})
+
     def sign(self, federation: str, key: ServerKey) -> bytes:
         """A machine stands for it."""
-        return key.sign("head", head_content(federation, self.size, self.root))
-
-    def encode(self) -> bytes:
-        """As it travels."""
-        return _HEAD.pack(self.size, self.root, self.coordinator, self.seed, self.vector)
-
-    @staticmethod
-    def decode(message: bytes) -> LogHead:
-        """From its 232 bytes."""
-        if len(message) != _HEAD.size:
-            raise malformed(f"the head of a log must have {_HEAD.size} bytes, but has others.")
-        return LogHead(*_HEAD.unpack(message))
+        return key.sign("head", self.content(federation))
 
     def check(self, terms: FederationTerms) -> None:
         """Refuse a head that a machine of these terms did not sign."""
-        content = head_content(terms.federation, self.size, self.root)
-        check_signature(bytes.fromhex(terms.coordinator), "head", content, self.coordinator)
-        for address, signature in (
-            (terms.seed_aggregator, self.seed),
-            (terms.vector_aggregator, self.vector),
-        ):
-            if address is not None:
-                check_signature(bytes.fromhex(address.key), "head", content, signature)
+        signed = self.content(terms.federation)
+        terms.check_signed("head", signed, self.coordinator, self.seed, self.vector)
 
 
 @dataclass(frozen=True)
@@ -109,25 +99,21 @@ class LogProof:
     @staticmethod
     def decode(message: bytes) -> LogProof:
         """From a message of exactly the length it claims."""
-        at = _HEAD.size + _PROOF.size
+        start, at = LogHead.layout.size, LogHead.layout.size + _PROOF.size
+        wrong = malformed("a proof of the log must be as long as it claims, but is not.")
         if len(message) < at:
-            raise malformed("a proof of the log must be as long as it claims, but is not.")
-        index, before, inside, after = _PROOF.unpack_from(message, _HEAD.size)
+            raise wrong
+        index, before, inside, after = _PROOF.unpack_from(message, start)
         hashes = unpack_hashes(message[at:])
         if max(inside, after) > DEEPEST or inside + after != len(hashes):
-            raise malformed("a proof of the log must be as long as it claims, but is not.")
-        return LogProof(LogHead.decode(message[: _HEAD.size]), index, before, hashes[:inside], hashes[inside:])
+            raise wrong
+        return LogProof(LogHead.decode(message[:start]), index, before, hashes[:inside], hashes[inside:])
 
     def check(self, terms: FederationTerms, entry: bytes) -> None:
         """Refuse a head that is not signed, and an entry that is not in it."""
         self.head.check(terms)
         if not includes(leaf_hash(entry), self.index, self.head.size, self.head.root, self.inclusion):
             raise forged("what is shown must be in the public log, but is not; take no part.")
-
-
-def head_content(federation: str, size: int, root: Hash) -> bytes:
-    """What a signature of a head is over."""
-    return canonical({"federation": federation, "root": root.hex(), "size": size})
 
 
 def pack_entries(entries: Sequence[bytes]) -> bytes:

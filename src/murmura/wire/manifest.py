@@ -14,28 +14,26 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StrictBool, TypeAdapter
+from pydantic import Field, StrictBool
 
 from murmura.channel.noise_terms import NoiseTerms, Share
 from murmura.channel.ring import Ring
 from murmura.core.rng import Words
 from murmura.wire.keys import check_signature
-from murmura.wire.log import LogProof, manifest_entry
+from murmura.wire.log import LogProof, is_model, manifest_entry
 from murmura.wire.refusals import forged, malformed
-from murmura.wire.signed_records import canonical, read_canonical
-from murmura.wire.terms import Count, FederationTerms, Hexadecimal, PublicKey, Seconds
-from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES
+from murmura.wire.signed_records import LARGEST, Count, Hexadecimal, PublicKey, Seconds, SignedRecord
+from murmura.wire.terms import SIGNED, FederationTerms, signatures
+from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES, pack_pair, unpack_pair
 
-LARGEST = 1 << 16  # bytes of a manifest
 LARGEST_ENVELOPE = LARGEST + (1 << 13)
 MOST_CHANGES = 8  # compact downloads a manifest offers
 Size = Annotated[int, Field(strict=True, ge=0)]
 Part = Annotated[int | float, Field(gt=0, le=1)]
-_LENGTH = struct.Struct("<I")
 
 
 @dataclass(frozen=True)
@@ -66,10 +64,12 @@ class RoundPrivacy:
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """One round."""
+class Manifest(SignedRecord):
+    """One round; every share and ticket of it carries the manifest's hash."""
 
-    protocol: int
+    said: ClassVar = "a manifest"
+
+    protocol: Literal[2]
     terms: PublicKey  # hash
     federation: Hexadecimal
     serial: Count  # counted from 0: one manifest each
@@ -95,27 +95,10 @@ class Manifest:
     spread: Seconds  # and the width of the window its sending time is drawn from
     privacy: RoundPrivacy | None  # what noise bounds; None: nothing does
 
-    def encode(self) -> bytes:
-        """The canonical bytes."""
-        return canonical(asdict(self))
-
-    @cached_property
-    def hash(self) -> bytes:
-        """Its name: every share and ticket of the round carries it."""
-        return hashlib.sha256(self.encode()).digest()
-
-    @staticmethod
-    def decode(content: bytes) -> Manifest:
-        """The manifest in canonical bytes; refuses another version, other fields and other spellings."""
-        return read_canonical(_MANIFEST, Manifest, content, "a manifest")
-
     def check_privacy(self, terms: FederationTerms) -> None:
         """Refuse a round that promises other noise than its terms."""
         if self.privacy != RoundPrivacy.of(terms.noise, self.phase):
             raise forged("a manifest must promise the noise of its terms, but promises other.")
-
-
-_MANIFEST = TypeAdapter(Manifest)
 
 
 @dataclass(frozen=True)
@@ -135,31 +118,19 @@ class SignedManifest:
 
     def encode(self) -> bytes:
         """As it travels: three signatures, length of the manifest (4), manifest, proof."""
-        signatures = self.coordinator + self.seed + self.vector
-        return signatures + _LENGTH.pack(len(self.content)) + self.content + self.proof.encode()
+        return self.coordinator + self.seed + self.vector + pack_pair(self.content, self.proof.encode())
 
     @staticmethod
     def decode(message: bytes) -> SignedManifest:
         """From a message of plausible length."""
-        at = 3 * SIGNATURE_BYTES + _LENGTH.size
-        if not at < len(message) <= LARGEST_ENVELOPE:
+        if not SIGNED < len(message) <= LARGEST_ENVELOPE:
             raise malformed(f"a signed manifest must not have {len(message)} bytes.")
-        (length,) = _LENGTH.unpack_from(message, 3 * SIGNATURE_BYTES)
-        if length > LARGEST or at + length > len(message):
-            raise malformed("a signed manifest must be as long as it claims, but is not.")
-        one, two, three = (message[n : n + SIGNATURE_BYTES] for n in (0, SIGNATURE_BYTES, 2 * SIGNATURE_BYTES))
-        proof = LogProof.decode(message[at + length :])
-        return SignedManifest(message[at : at + length], one, two, three, proof)
+        content, proof = unpack_pair(message[SIGNED:], "a signed manifest")
+        return SignedManifest(content, *signatures(message), LogProof.decode(proof))
 
     def check(self, terms: FederationTerms) -> Manifest:
         """The manifest; refuses one that a machine of these terms did not sign, or that is not in the log."""
-        check_signature(bytes.fromhex(terms.coordinator), "manifest", self.content, self.coordinator)
-        for address, signature in (
-            (terms.seed_aggregator, self.seed),
-            (terms.vector_aggregator, self.vector),
-        ):
-            if address is not None:
-                check_signature(bytes.fromhex(address.key), "manifest", self.content, signature)
+        terms.check_signed("manifest", self.content, self.coordinator, self.seed, self.vector)
         self.proof.check(terms, manifest_entry(self.content))
         self.manifest.check_privacy(terms)
         return self.manifest
@@ -209,12 +180,53 @@ class ReleasedSum:
 
     def check(self, terms: FederationTerms) -> None:
         """Refuse a half that its aggregator did not sign."""
-        pair = (terms.seed_aggregator, self.seed), (terms.vector_aggregator, self.vector)
-        for (address, signature), half in zip(pair, self.halves):
-            assert address is not None
-            content = sum_content(self.manifest, self.listed, half)
-            check_signature(bytes.fromhex(address.key), "sum", content, signature)
+        for address, signature, half in zip(terms.aggregators, (self.seed, self.vector), self.halves):
+            check_signature(address.key, "sum", sum_content(self.manifest, self.listed, half), signature)
 
     def total(self, ring: Ring) -> Words:
         """What both halves add up to."""
         return ring.add_up(ring.unpack(half) for half in self.halves)
+
+
+@dataclass(frozen=True)
+class LogEnd:
+    """What the next entry of a log must follow: the terms that hold, and the newest manifest."""
+
+    terms: bytes = b""  # (32,) hash, b"" before the first entry
+    serial: int = -1
+    manifest: bytes = b""  # (32,) hash
+
+    def encode(self) -> bytes:
+        """As it is kept."""
+        return self.terms + (self.serial + 1).to_bytes(8, "little") + self.manifest
+
+    @staticmethod
+    def decode(kept: bytes) -> LogEnd:
+        """From what was kept, b"" before the first entry."""
+        if not kept:
+            return LogEnd()
+        at = HASH_BYTES + 8
+        return LogEnd(kept[:HASH_BYTES], int.from_bytes(kept[HASH_BYTES:at], "little") - 1, kept[at:])
+
+    def after(self, entry: bytes, terms: FederationTerms) -> LogEnd:
+        """The end with one entry more; refuses one that does not follow. `terms` say whose log it is."""
+        kind, _, content = entry.partition(b"\0")
+        if kind == b"terms":
+            read = FederationTerms.decode(content)
+            if (read.federation, read.coordinator) != (terms.federation, terms.coordinator):
+                raise forged("terms in the log must be of this federation, but are not.")
+            return replace(self, terms=read.hash)
+        if not self.terms:
+            raise malformed("a log must begin with the terms, but begins with something else.")
+        if kind == b"manifest":
+            return self._after_manifest(Manifest.decode(content), terms)
+        if is_model(kind, content) and self.serial >= 0:
+            return self
+        raise malformed("an entry of the log must be terms, a manifest or a model, but is not.")
+
+    def _after_manifest(self, manifest: Manifest, terms: FederationTerms) -> LogEnd:
+        if (manifest.serial, manifest.previous) != (self.serial + 1, self.manifest.hex()):
+            raise forged(f"manifest {self.serial + 1} must be logged next, after the one before, but is not.")
+        if manifest.terms != self.terms.hex() or manifest.federation != terms.federation:
+            raise forged("a manifest must be made under the agreed terms, but is not.")
+        return replace(self, serial=manifest.serial, manifest=manifest.hash)

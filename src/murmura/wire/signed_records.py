@@ -1,48 +1,78 @@
-"""JSON in one spelling: what is signed and named by its hash has exactly one form."""
+"""What is signed and named by its hash has exactly one form: JSON with sorted keys and without spaces."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import fields
-from typing import Any, Protocol, TypeVar
+from dataclasses import asdict, dataclass, fields
+from functools import cache, cached_property
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from murmura.wire.refusals import json_object, malformed
 from murmura.wire.wire import check_version
 
 DEEPEST = 8  # objects and lists in each other: no method has settings of more, and who reads on would never end
+LARGEST = 1 << 16  # bytes of a record that another machine sends
+Hexadecimal = Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
+PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+Seconds = Annotated[int | float, Field(ge=0, lt=2**40)]
 
 
-class _Encoded(Protocol):
+@dataclass(frozen=True, eq=False)
+class SignedRecord:
+    """A record whose fields declare their types and limits; `decode` refuses whatever they do not allow."""
+
+    said: ClassVar[str]  # what refusals call it
+
+    def plain(self) -> dict[str, Any]:
+        """The JSON object that it is."""
+        return asdict(self)
+
     def encode(self) -> bytes:
         """The canonical bytes."""
+        return canonical(self.plain())
 
+    @cached_property
+    def hash(self) -> bytes:
+        """Its name: the SHA-256 of the canonical bytes."""
+        return hashlib.sha256(self.encode()).digest()
 
-T = TypeVar("T", bound=_Encoded)
+    @classmethod
+    def decode(cls, content: bytes) -> Self:
+        """From canonical bytes; refuses another version, other fields, other types and other spellings."""
+        if len(content) > LARGEST:
+            raise malformed(f"{cls.said} must have at most {LARGEST} bytes, but has {len(content)}.")
+        values = json_object(content, f"{cls.said} must be a JSON object, but is something else.")
+        check_version(values.get("protocol"))
+        if _depth(values) > DEEPEST:
+            raise malformed(f"{cls.said} must be nested {DEEPEST} deep at most, but is deeper.")
+        if set(values) != {field.name for field in fields(cls)}:
+            raise malformed(f"{cls.said} must have exactly the fields of docs/wire.md, but has others.")
+        try:
+            read: Self = cls._reader().validate_python(values)
+            spelled = read.encode()  # numbers that JSON has no spelling for are of no type
+        except ValueError:
+            raise malformed(f"a field of {cls.said} has the wrong type.") from None
+        if spelled != content:
+            raise malformed(f"{cls.said} must be in canonical form, but is not.")
+        read.check()
+        return read
+
+    @classmethod
+    @cache
+    def _reader(cls) -> TypeAdapter[Any]:
+        return TypeAdapter(cls)
+
+    def check(self) -> None:
+        """Refuse what no single field can rule out."""
 
 
 def canonical(value: Any) -> bytes:
     """One spelling for everyone."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
-
-
-def read_canonical(made: TypeAdapter[T], kind: type[T], content: bytes, what: str) -> T:
-    """A value in canonical bytes; refuses another version, other fields, other types and other spellings."""
-    values = json_object(content, f"{what} must be a JSON object, but is something else.")
-    check_version(values.get("protocol"))
-    if _depth(values) > DEEPEST:
-        raise malformed(f"{what} must be nested {DEEPEST} deep at most, but is deeper.")
-    if set(values) != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
-        raise malformed(f"{what} must have exactly the fields of docs/wire.md, but has others.")
-    try:
-        read = made.validate_python(values)
-        spelled = read.encode()  # numbers that JSON has no spelling for are of no type
-    except ValueError:
-        raise malformed(f"a field of {what} has the wrong type.") from None
-    if spelled != content:
-        raise malformed(f"{what} must be in canonical form, but is not.")
-    return read
 
 
 def _depth(value: object) -> int:

@@ -7,14 +7,11 @@ bound, the minimum or the noise behind its back.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any, Literal
-
-from pydantic import Field, TypeAdapter
+from typing import Any, ClassVar, Literal
 
 from murmura.algorithms import algorithm as named
 from murmura.channel.chain import Chain, chain
@@ -24,17 +21,15 @@ from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
+from murmura.wire.keys import check_signature
 from murmura.wire.refusals import RefusedError, forged, malformed, printable
-from murmura.wire.signed_records import canonical, read_canonical
+from murmura.wire.signed_records import Count, Hexadecimal, PublicKey, Seconds, SignedRecord
 from murmura.wire.transport import DOWNLOAD_BYTES, check_plain, host_of, is_loopback
+from murmura.wire.wire import SIGNATURE_BYTES
 
-LARGEST = 1 << 16  # bytes of terms
+SIGNED = 3 * SIGNATURE_BYTES  # bytes of the signatures of all three machines
 LABELS = {"readable": READABLE, "exact": EXACT}
 CLOCKS_DIFFER = 600.0  # seconds by which the clocks of two machines may
-Hexadecimal = Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
-PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Count = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
-Seconds = Annotated[int | float, Field(ge=0, lt=2**40)]
 
 
 def labels_of(channel: str, algorithm: Algorithm, noise: NoiseTerms) -> dict[str, str]:
@@ -85,10 +80,12 @@ class ReleaseWindows:
 
 
 @dataclass(frozen=True)
-class FederationTerms:
-    """What does not change while a federation lasts."""
+class FederationTerms(SignedRecord):
+    """What does not change while a federation lasts. An invitation carries its hash, and a device pins it."""
 
-    protocol: int
+    said: ClassVar = "a statement of terms"
+
+    protocol: Literal[2]
     federation: Hexadecimal  # a random name: no message of one federation fits another
     coordinator: PublicKey
     seed_aggregator: AggregatorAddress | None  # None in readable mode
@@ -102,24 +99,6 @@ class FederationTerms:
     channel: Mapping[str, Any]  # clip, bits, minimum cohort, ...
     windows: ReleaseWindows
     noise: NoiseTerms
-
-    def encode(self) -> bytes:
-        """The canonical bytes."""
-        return canonical(asdict(self))
-
-    @cached_property
-    def hash(self) -> bytes:
-        """Their name: what an invitation carries and a device pins."""
-        return hashlib.sha256(self.encode()).digest()
-
-    @staticmethod
-    def decode(content: bytes) -> FederationTerms:
-        """From canonical bytes; refuses another version, other fields, other spellings and a single machine."""
-        if len(content) > LARGEST:
-            raise malformed(f"terms must have at most {LARGEST} bytes, but have {len(content)}.")
-        read = read_canonical(_TERMS, FederationTerms, content, "a statement of terms")
-        read.check()
-        return read
 
     def check(self) -> None:
         """Refuse terms under which one machine could read an update, whatever anybody has agreed to."""
@@ -159,6 +138,12 @@ class FederationTerms:
             check()
         except MurmuraError as error:
             raise forged(str(error)) from None
+
+    def check_signed(self, purpose: str, content: bytes, *signed: bytes) -> None:
+        """Refuse what its machines did not all sign: the coordinator, the seed and the vector aggregator."""
+        keys = [self.coordinator, *(one.key for one in self.aggregators)]
+        for key, signature in zip(keys, signed):
+            check_signature(key, purpose, content, signature)
 
     @property
     def aggregators(self) -> list[AggregatorAddress]:
@@ -255,7 +240,13 @@ class FederationTerms:
         ]
 
 
-_TERMS = TypeAdapter(FederationTerms)
+def signatures(message: bytes) -> tuple[bytes, bytes, bytes]:
+    """The three that a message begins with: the coordinator's, the seed's and the vector aggregator's."""
+    return (
+        message[:SIGNATURE_BYTES],
+        message[SIGNATURE_BYTES : 2 * SIGNATURE_BYTES],
+        message[2 * SIGNATURE_BYTES : SIGNED],
+    )
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -111,6 +111,18 @@ async def ask(
     return reply
 
 
+async def ask_known(
+    send: Transport, url: str, headers: Mapping[str, str] | None = None, *, largest: int = REPLY_BYTES
+) -> bytes | None:
+    """What is at an address; None where there is nothing yet."""
+    try:
+        return (await ask(send, "GET", url, headers=headers, largest=largest)).body
+    except RefusedError as error:
+        if error.code == "unknown":
+            return None
+        raise
+
+
 def check_length(url: str, length: int, largest: int) -> None:
     """Refuse a reply that is longer than what is read of it."""
     if length > largest:

@@ -17,9 +17,9 @@ import json
 import math
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,21 +36,39 @@ MARK_BYTES, ADMISSION_BYTES = 32, 104
 NO_RECEIPT = NO_SIGNATURE = bytes(SIGNATURE_BYTES)
 NO_ADMISSION = bytes(ADMISSION_BYTES)  # where everyone may take part
 _SHARE = struct.Struct(f"<2sBB{HASH_BYTES}s{ID_BYTES}s")
-_PASS = struct.Struct(
-    f"<{SIGNATURE_BYTES}s{SIGNATURE_BYTES}s{MARK_BYTES}s{ADMISSION_BYTES}s{HASH_BYTES}s{SIGNATURE_BYTES}s"
-)
 _REPORT = struct.Struct(f"<2sBB{HASH_BYTES}s{ID_BYTES}s{SIGNATURE_BYTES}s{MARK_BYTES}s")
 _ARRAYS = struct.Struct("<2sBBI")
 REPORT_HEADER = _REPORT.size
-SHARE_PRELUDE = _SHARE.size + _PASS.size + sealing.OVERHEAD  # what is read before the payload
-SHARE_HEADER = SHARE_PRELUDE + sealing.OVERHEAD  # what a share is longer than its payload
 MOST_DIMENSIONS, MOST_VALUES = 32, 1 << 48  # of an array in a message
 TYPES = frozenset({"<f2", "<f4", "<f8", "<u4", "<i4", "<i8", "|u1", "|b1"})
 
 
+@dataclass(frozen=True, eq=False)
+class PackedRecord:
+    """A record in one fixed layout: its fields one behind the other."""
+
+    said: ClassVar[str]  # what refusals call it
+    layout: ClassVar[struct.Struct]
+
+    def encode(self) -> bytes:
+        """As it travels."""
+        return self.layout.pack(*(getattr(self, field.name) for field in fields(self)))
+
+    @classmethod
+    def decode(cls, content: bytes) -> Self:
+        """From a message of exactly its length."""
+        check_length(content, cls.layout.size, cls.said)
+        return cls(*cls.layout.unpack(content))
+
+
 @dataclass(frozen=True)
-class SharePass:
+class SharePass(PackedRecord):
     """Why a share is to be counted: what its aggregator checks before it reads the payload."""
+
+    said: ClassVar = "pass of a share"
+    layout: ClassVar = struct.Struct(
+        f"<{SIGNATURE_BYTES}s{SIGNATURE_BYTES}s{MARK_BYTES}s{ADMISSION_BYTES}s{HASH_BYTES}s{SIGNATURE_BYTES}s"
+    )
 
     ticket: bytes  # (64,) the coordinator's signature: the device is called
     receipt: bytes  # (64,) the seed aggregator's signature; zeros on the seed itself
@@ -59,15 +77,9 @@ class SharePass:
     payload: bytes  # (32,) SHA-256 of the sealed payload
     signature: bytes  # (64,) by the admission's key over manifest, report, kind and this hash
 
-    def encode(self) -> bytes:
-        """As it is sealed."""
-        return _PASS.pack(self.ticket, self.receipt, self.mark, self.admission, self.payload, self.signature)
 
-    @staticmethod
-    def decode(content: bytes) -> SharePass:
-        """From its 360 bytes."""
-        check_length(content, _PASS.size, "pass of a share")
-        return SharePass(*_PASS.unpack(content))
+SHARE_PRELUDE = _SHARE.size + SharePass.layout.size + sealing.OVERHEAD  # what is read before the payload
+SHARE_HEADER = SHARE_PRELUDE + sealing.OVERHEAD  # what a share is longer than its payload
 
 
 @dataclass(frozen=True)
@@ -176,11 +188,11 @@ def pack_pair(first: bytes, second: bytes) -> bytes:
     return len(first).to_bytes(4, "little") + first + second
 
 
-def unpack_pair(message: bytes) -> tuple[bytes, bytes]:
+def unpack_pair(message: bytes, what: str = "two messages in one") -> tuple[bytes, bytes]:
     """The opposite."""
     length = int.from_bytes(message[:4], "little")
     if len(message) < 4 + length:
-        raise malformed("two messages in one must be as long as they claim, but are not.")
+        raise malformed(f"{what} must be as long as claimed, but is not.")
     return message[4 : 4 + length], message[4 + length :]
 
 

@@ -6,7 +6,8 @@ import { otherShare } from "../channel/shares.ts";
 import { sha256Hex } from "../crypto/hashing.ts";
 import type { OwnAdmission } from "../protocol/admission.ts";
 import { letter, LETTER_HEADER, sealedShare, SHARE_HEADER } from "../protocol/report.ts";
-import type { AggregatorAddress, FederationTerms } from "../protocol/terms.ts";
+import type { AggregatorAddress } from "../protocol/signed_records.ts";
+import type { FederationTerms } from "../protocol/terms.ts";
 
 /** One message of an upload, before it is sealed. */
 export interface OutgoingMessage {

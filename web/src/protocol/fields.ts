@@ -12,9 +12,12 @@ const plain =
 
 export const string: Check = plain((value) => typeof value === "string");
 export const boolean: Check = plain((value) => typeof value === "boolean");
-export const hexadecimal: Check = plain((value) => typeof value === "string" && /^([0-9a-f]{2})*$/.test(value));
-export const publicKey: Check = plain((value) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value));
 export const settings: Check = plain(isObject);
+
+/** A text of this shape. */
+export function matching(shape: RegExp): Check {
+  return plain((value) => typeof value === "string" && shape.test(value));
+}
 
 /** A whole number from `least` to below `end`, spelled without a point. */
 export function whole(least: number, end: number): Check {
@@ -24,13 +27,9 @@ export function whole(least: number, end: number): Check {
   };
 }
 
-export const count = whole(0, 2 ** 32);
-
 export function number(fits: (value: number) => boolean): Check {
   return plain((value) => typeof value === "number" && fits(value));
 }
-
-export const seconds = number((value) => value >= 0 && value < 2 ** 40);
 
 export function oneOf(...names: readonly string[]): Check {
   return plain((value) => typeof value === "string" && names.includes(value));

@@ -2,26 +2,8 @@
 
 import { AGAINST, composed, epsilonOf, UNIT } from "../channel/accountant.ts";
 import { forged } from "../refusals.ts";
-import { mapping, number, record, string, whole } from "./fields.ts";
+import type { NoiseTerms } from "./signed_records.ts";
 
-export interface NoiseTerms {
-  epsilon: number;
-  delta: number;
-  multipliers: Record<string, number>; // by phase: deviation of each aggregator's noise over the clip
-  answers: Record<string, number>; // by phase: of one device at most
-  unit: string;
-  against: string;
-}
-
-const share = number((value) => value >= 0 && value < 2 ** 40);
-export const noiseFields = record({
-  epsilon: share,
-  delta: share,
-  multipliers: mapping(share),
-  answers: mapping(whole(1, 2 ** 32)),
-  unit: string,
-  against: string,
-});
 const ROUNDING = 1e-7; // of epsilon: far below what anybody reads of it
 
 export function isNoisy(noise: NoiseTerms): boolean {

@@ -10,65 +10,24 @@ import { type Bytes, concat, toHex } from "../bytes.ts";
 import { forged, malformed } from "../refusals.ts";
 import { checkPlain, hostOf, isLoopback } from "./addresses.ts";
 import { readCanonical } from "./canonical.ts";
-import { count, hexadecimal, nullOr, oneOf, publicKey, record, seconds, settings, string, whole } from "./fields.ts";
-import { checkNoise, isNoisy, noiseFields, type NoiseTerms } from "./noise.ts";
+import { checkNoise, isNoisy } from "./noise.ts";
+import { type AggregatorAddress, type FederationTermsFields, federationTermsFields } from "./signed_records.ts";
 
 const LARGEST = 1 << 16;
 const CLOCKS_DIFFER = 600;
 export const SIGNED_TERMS_BYTES = 3 * SIGNATURE_BYTES + LARGEST;
 
-export interface AggregatorAddress {
-  url: string;
-  key: string;
-  sealing_key: string;
-}
-
-export interface TermsFields {
-  protocol: number;
-  federation: string;
-  coordinator: string;
-  seed_aggregator: AggregatorAddress | null;
-  vector_aggregator: AggregatorAddress | null;
-  admission: "invited" | "open";
-  admitter: string;
-  method: string;
-  settings: Record<string, unknown>;
-  schedule: Record<string, unknown>;
-  catalogue: { rule: "fixed"; description: string; bytes: number; features_bytes: number };
-  channel: Record<string, unknown>;
-  windows: { start: number; seconds: number };
-  noise: NoiseTerms;
-}
-
-const aggregator = nullOr(record({ url: string, key: publicKey, sealing_key: publicKey }));
-const FIELDS = record({
-  protocol: whole(2, 3),
-  federation: hexadecimal,
-  coordinator: publicKey,
-  seed_aggregator: aggregator,
-  vector_aggregator: aggregator,
-  admission: oneOf("invited", "open"),
-  admitter: hexadecimal,
-  method: string,
-  settings,
-  schedule: settings,
-  catalogue: record({ rule: oneOf("fixed"), description: publicKey, bytes: count, features_bytes: count }),
-  channel: settings,
-  windows: record({ start: seconds, seconds }),
-  noise: noiseFields,
-});
-
 export class FederationTerms {
   private constructor(
     readonly content: Bytes,
     readonly hash: Bytes,
-    readonly fields: TermsFields,
+    readonly fields: FederationTermsFields,
   ) {}
 
   /** From canonical bytes; refuses another version, other fields, other spellings and a single machine. */
   static async decode(content: Uint8Array): Promise<FederationTerms> {
     if (content.length > LARGEST) throw malformed(`terms must have at most ${LARGEST} bytes, but have more.`);
-    const fields = readCanonical<TermsFields>(content, FIELDS, "a statement of terms");
+    const fields = readCanonical<FederationTermsFields>(content, federationTermsFields, "a statement of terms");
     checkMachines(fields);
     return new FederationTerms(concat(content), await sha256(content), fields);
   }
@@ -133,7 +92,7 @@ export function signatures(message: Uint8Array, at = 0): Uint8Array[] {
 }
 
 /** Refuse terms under which one machine could read an update, whatever anybody has agreed to. */
-function checkMachines(terms: TermsFields): void {
+function checkMachines(terms: FederationTermsFields): void {
   const { seed_aggregator: seed, vector_aggregator: vector } = terms;
   const readable = terms.channel.channel === "readable";
   const pair = [seed, vector].filter((one) => one !== null);

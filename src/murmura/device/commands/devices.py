@@ -23,6 +23,7 @@ Grouped = Annotated[
 
 
 @options.takes_reading
+@federation_options.reaches_others
 def devices(
     federation: Annotated[str, typer.Argument(metavar="LINK|URL", help="An invitation, or an address.")],
     data: Annotated[str, typer.Option("--data", help="A data set; its users or groups are the devices.")],
@@ -39,9 +40,7 @@ def devices(
     invitations: Annotated[
         Path | None, typer.Option("--invitations", help="A file of invitations, one per device and line.")
     ] = None,
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
     as_json: options.Json = False,
 ) -> None:
     """Run simulated devices until the federation is finished: their secrets come from (seed, number).
@@ -60,7 +59,6 @@ def devices(
     invited = federation_options.federation(federation)
     url = invited.url
     rows = training_rows(data, protocol, data_dir, reading)
-    others = federation_options.Others(authority, insecure, proxy)
     method = str(others.talk(lambda send: about(send, url))["method"])
     preset = algorithm(method)(**options.parse_settings(settings, [method])[method])
     groups = groups_of(rows, preset, seed)

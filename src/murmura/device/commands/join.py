@@ -28,6 +28,7 @@ Simulate = Annotated[
 
 
 @options.takes_reading
+@federation_options.reaches_others
 def join(
     federation: Annotated[
         str, typer.Argument(metavar="INVITATION", help="The link murmura://…, or an address of this machine.")
@@ -62,9 +63,7 @@ def join(
     first_contact: Annotated[
         bool, typer.Option("--first-contact", help="Believe whoever answers at an address for the first time.")
     ] = False,
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
     simulate: Simulate = "",
     as_json: options.Json = False,
 ) -> None:
@@ -109,7 +108,6 @@ def join(
     def listen(event: dict[str, object]) -> None:
         tell(event, sentence(event), as_json)
 
-    others = federation_options.Others(authority, insecure, proxy)
     with locked(state, OWN):
         folder = DeviceFolder(state)
         others.talk(lambda send: take_part(send, invited.url, folder, request, top, listen))

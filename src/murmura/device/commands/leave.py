@@ -12,6 +12,7 @@ from murmura.cli.console import say
 from murmura.core.locks import OWN, locked
 
 
+@federation_options.reaches_others
 def leave(
     state: Annotated[Path, typer.Option("--state", help="The device's folder.")],
     journal: Annotated[
@@ -20,9 +21,7 @@ def leave(
     no_journal: Annotated[
         bool, typer.Option("--no-journal", help="Delete the journal and receipts too.")
     ] = False,
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
 ) -> None:
     """Leave a federation: delete the device's state, keep its journal, say what cannot be recalled."""
     federation_options.need("leaving a federation")
@@ -36,7 +35,7 @@ def leave(
     with locked(state, OWN):
         if kept is not None:
             folder.export_evidence(kept)
-        why = federation_options.Others(authority, insecure, proxy).talk(lambda send: say_goodbye(folder, send))
+        why = others.talk(lambda send: say_goodbye(folder, send))
     if why is not None:
         say(f"the coordinator could not be told ({why}); a place that nobody uses is free after some rounds.")
     say(f"deleted everything this device kept in {state}.")

@@ -18,12 +18,11 @@ def log() -> None:
 
 
 @log_app.command("verify")
+@federation_options.reaches_others
 def verify(
     federation: Annotated[str, typer.Argument(metavar="LINK|URL", help="An invitation, or an address.")],
     fingerprint: federation_options.Fingerprint = "",
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
     as_json: options.Json = False,
 ) -> None:
     """Fetch a federation's whole log and check every entry, signature and link.
@@ -39,7 +38,7 @@ def verify(
     async def checked(send: Transport) -> CheckedLog:
         return await check_log(send, invited.url, await fetch_terms(send, invited.url, invited.terms or None))
 
-    found = federation_options.Others(authority, insecure, proxy).talk(checked)
+    found = others.talk(checked)
     if as_json:
         typer.echo(json.dumps(vars(found)))
         return

@@ -29,8 +29,9 @@ from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
 from murmura.wire.keys import SealingKey, ServerKey, check_signature
 from murmura.wire.log import unpack_entries
-from murmura.wire.manifest import LARGEST, Manifest, sum_content
-from murmura.wire.refusals import RefusedError, forged, malformed
+from murmura.wire.manifest import Manifest, sum_content
+from murmura.wire.refusals import RefusedError, forged
+from murmura.wire.signed_records import LARGEST
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePass
 
@@ -90,7 +91,7 @@ class Aggregator:
         The answer is empty while the log has not come to the agreed terms: it is being taken over in pages.
         """
         signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
-        check_signature(bytes.fromhex(self.terms.coordinator), "log", content, signature)
+        check_signature(self.terms.coordinator, "log", content, signature)
         start = int.from_bytes(content[:8], "little")
         self.witness.append(self.terms, start, unpack_entries(content[8:]))
         if self.witness.under(self.terms):
@@ -105,9 +106,7 @@ class Aggregator:
         Answers with a signature.
         """
         signature, (content, more) = message[:SIGNATURE_BYTES], wire.unpack_pair(message[SIGNATURE_BYTES:])
-        if len(content) > LARGEST:
-            raise malformed(f"a manifest must not have {len(content)} bytes.")
-        check_signature(bytes.fromhex(self.terms.coordinator), "manifest", content, signature)
+        check_signature(self.terms.coordinator, "manifest", content, signature)
         manifest = Manifest.decode(content)
         self._check_terms(manifest)
         signed = self.key.sign("manifest", content)
@@ -235,7 +234,7 @@ class Aggregator:
             code = "late" if o is None else "replay"
             raise RefusedError(code, "a share must be of the open round's manifest, but is of another.")
         shown = SharePass.decode(self.sealing_key.unseal(wire.sealed_pass(prelude), head.info("pass")))
-        check_signature(bytes.fromhex(self.terms.coordinator), "ticket", head.signed, shown.ticket)
+        check_signature(self.terms.coordinator, "ticket", head.signed, shown.ticket)
         if self.role == "vector":
             self._check_twin(head, shown)
         admission = self._desk.check(self.terms, head, shown, self._clock())
@@ -253,7 +252,7 @@ class Aggregator:
             raise RefusedError(
                 "no-twin", "a vector share must carry the seed aggregator's receipt, but has none."
             )
-        check_signature(bytes.fromhex(twin.key), "receipt", head.signed + shown.mark, shown.receipt)
+        check_signature(twin.key, "receipt", head.signed + shown.mark, shown.receipt)
 
     def _check_first(self, o: CollectedRound, head: ShareHead, admission: bytes) -> None:
         """Refuse a second report of one admission, and who was not counted where that is asked."""
@@ -317,7 +316,7 @@ class Aggregator:
         o = self._collecting(name)
         twin = self.terms.vector_aggregator if self.role == "seed" else self.terms.seed_aggregator
         assert twin is not None
-        check_signature(bytes.fromhex(twin.key), "reports", name + ids, signature)
+        check_signature(twin.key, "reports", name + ids, signature)
         half = o.sum(wire.unpack_ids(ids), max(self.minimum, self.terms.minimum))
         packed = o.with_noise(half, self._noise(self.role, o.phase.name, o.manifest.round))
         phases, listed = self.terms.algorithm().phases(self.agreement.info), set(wire.unpack_ids(ids))
@@ -383,4 +382,4 @@ class Aggregator:
         return RefusedError("lost", "the shares of this round are lost; give the round up.")
 
     def _check_command(self, what: str, name: bytes, signature: bytes) -> None:
-        check_signature(bytes.fromhex(self.terms.coordinator), what, name, signature)
+        check_signature(self.terms.coordinator, what, name, signature)

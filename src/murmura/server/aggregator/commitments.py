@@ -6,7 +6,7 @@ It signs no head of the log that rewrites an entry.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -14,37 +14,33 @@ from murmura.core.contract import FederationInfo
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire.description import FederationDescription
 from murmura.wire.keys import SealingKey, ServerKey, check_signature
-from murmura.wire.log import LogHead, is_model, manifest_entry
-from murmura.wire.manifest import Manifest
+from murmura.wire.log import LogHead, manifest_entry
+from murmura.wire.manifest import LogEnd, Manifest
 from murmura.wire.merkle import MerkleTree, leaf_hash
-from murmura.wire.refusals import RefusedError, forged, malformed
+from murmura.wire.refusals import RefusedError, forged
 from murmura.wire.terms import FederationTerms
-from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES
+from murmura.wire.wire import SIGNATURE_BYTES
 
 
+@dataclass(eq=False)
 class Agreement:
-    """What this aggregator stands for."""
+    """The terms that this aggregator stands for."""
 
-    def __init__(
-        self,
-        role: Literal["seed", "vector"],
-        store: ServerDatabase,
-        key: ServerKey,
-        sealing_key: SealingKey,
-        minimum: int,
-        coordinator: bytes | None,
-        admitter: bytes | None,
-        accept: bytes | None,
-    ) -> None:
-        self._admitter = admitter
-        self._role, self._store, self._key, self._sealing_key = role, store, key, sealing_key
-        self._minimum, self._accept = minimum, accept
-        kept = store.fact("terms")
+    role: Literal["seed", "vector"]
+    store: ServerDatabase
+    key: ServerKey
+    sealing_key: SealingKey
+    minimum: int
+    coordinator: bytes | None  # whose terms; None: who is pinned first
+    admitter: bytes | None  # who invites from this machine
+    accept: bytes | None  # other terms than before, by their hash
+
+    def __post_init__(self) -> None:
+        kept, pinned = self.store.fact("terms"), self.store.fact("coordinator")
         self._terms = None if kept is None else FederationTerms.decode(kept)
-        pinned = store.fact("coordinator")
-        if pinned is not None and coordinator is not None and pinned != coordinator:
+        if pinned is not None and self.coordinator is not None and pinned != self.coordinator:
             raise forged("the coordinator's key must be the one this aggregator knows, but is not.")
-        self.coordinator = pinned or coordinator
+        self.coordinator = pinned or self.coordinator
 
     @property
     def terms(self) -> FederationTerms:
@@ -61,14 +57,14 @@ class Agreement:
     @cached_property
     def _described(self) -> bool:
         """Whether the description that the terms name is here."""
-        kept = self._store.fact("description")
+        kept = self.store.fact("description")
         wanted = None if self._terms is None else self._terms.catalogue.description
         return kept is not None and hashlib.sha256(kept).hexdigest() == wanted
 
     @cached_property
     def info(self) -> FederationInfo:
         """The items and sizes of the federation."""
-        kept = self._store.fact("description")
+        kept = self.store.fact("description")
         assert kept is not None
         return FederationDescription.decode(kept).info
 
@@ -77,7 +73,7 @@ class Agreement:
         named = "" if manifest.counts is None else manifest.counts.hash
         if named != (hashlib.sha256(counts).hexdigest() if counts else ""):
             raise forged("the counts must be those the manifest names, but are not.")
-        kept = self._store.fact("description")
+        kept = self.store.fact("description")
         if not counts or kept is None:
             return self.info
         return FederationDescription.decode(kept).with_counts(counts).info
@@ -85,7 +81,7 @@ class Agreement:
     def pin(self, coordinator: bytes) -> None:
         """Trust this coordinator from now on; another one never."""
         if self.coordinator is None:
-            self._store.write([put_fact("coordinator", coordinator)], durable=True)
+            self.store.write([put_fact("coordinator", coordinator)], durable=True)
             self.coordinator = coordinator
 
     def agree(self, message: bytes) -> dict[str, str]:
@@ -97,33 +93,33 @@ class Agreement:
         offered = FederationTerms.decode(content)
         if self._terms is None or self._terms.hash != offered.hash:
             self._check(offered)
-            self._store.write([put_fact("terms", content)], durable=True)
+            self.store.write([put_fact("terms", content)], durable=True)
             self._terms = offered
             self._look_again()
         if not self._described:
             return {"needs": offered.catalogue.description}
-        return {"signature": self._key.sign("terms", content).hex()}
+        return {"signature": self.key.sign("terms", content).hex()}
 
     def _check(self, offered: FederationTerms) -> None:
         """Refuse terms that this machine's operator would not stand for."""
-        mine = offered.seed_aggregator if self._role == "seed" else offered.vector_aggregator
-        own = (self._key.public.hex(), self._sealing_key.public.hex())
+        mine = offered.seed_aggregator if self.role == "seed" else offered.vector_aggregator
+        own = (self.key.public.hex(), self.sealing_key.public.hex())
         if offered.coordinator != (self.coordinator or b"").hex() or mine is None:
             raise forged("the terms must name this aggregator and its coordinator, but do not.")
         if (mine.key, mine.sealing_key) != own:
-            raise forged(f"the terms must name this machine as the {self._role} aggregator, but do not.")
-        if offered.minimum < self._minimum:
+            raise forged(f"the terms must name this machine as the {self.role} aggregator, but do not.")
+        if offered.minimum < self.minimum:
             raise RefusedError(
                 "too-few",
-                f"this aggregator releases no sum of fewer than {self._minimum} devices, but the terms want "
+                f"this aggregator releases no sum of fewer than {self.minimum} devices, but the terms want "
                 f"{offered.minimum}; raise --minimum of the coordinator.",
             )
-        if self._admitter is not None and offered.admitter != self._admitter.hex():
+        if self.admitter is not None and offered.admitter != self.admitter.hex():
             raise forged(
                 "devices are invited from this aggregator's folder, but the terms let others in; start "
                 "it with --no-admit if that is meant."
             )
-        if self._terms is not None and offered.hash != self._accept:
+        if self._terms is not None and offered.hash != self.accept:
             changed = "; ".join(self._terms.differences(offered))
             raise forged(
                 f"this aggregator agreed to other terms ({changed}); its operator starts it with "
@@ -144,59 +140,13 @@ class Agreement:
         described = FederationDescription.decode(content)
         if self._terms is not None:
             described.check_for(self._terms.algorithm())
-        self._store.write([put_fact("description", content)], durable=True)
+        self.store.write([put_fact("description", content)], durable=True)
         self._look_again()
         return True
 
     def _look_again(self) -> None:
         for name in ("info", "_described"):
             self.__dict__.pop(name, None)
-
-
-@dataclass(frozen=True)
-class LogEnd:
-    """What the next entry of a log must follow: the terms that hold, and the newest manifest."""
-
-    terms: bytes = b""  # (32,) hash, b"" before the first entry
-    serial: int = -1
-    manifest: bytes = b""  # (32,) hash
-
-    def encode(self) -> bytes:
-        """As it is kept."""
-        return self.terms + (self.serial + 1).to_bytes(8, "little") + self.manifest
-
-    @staticmethod
-    def decode(kept: bytes) -> LogEnd:
-        """From what was kept, b"" before the first entry."""
-        if not kept:
-            return LogEnd()
-        at = HASH_BYTES + 8
-        return LogEnd(kept[:HASH_BYTES], int.from_bytes(kept[HASH_BYTES:at], "little") - 1, kept[at:])
-
-    def after(self, entry: bytes, terms: FederationTerms) -> LogEnd:
-        """The end with one entry more; refuses one that does not follow. `terms` say whose log it is."""
-        kind, _, content = entry.partition(b"\0")
-        if kind == b"terms":
-            read = FederationTerms.decode(content)
-            if (read.federation, read.coordinator) != (terms.federation, terms.coordinator):
-                raise forged("terms in the log must be of this federation, but are not.")
-            if self.terms == terms.hash != read.hash:  # others are of the past, before the agreed ones
-                raise forged("terms in the log must be agreed here, but are not.")
-            return replace(self, terms=read.hash)
-        if not self.terms:
-            raise malformed("a log must begin with the terms, but begins with something else.")
-        if kind == b"manifest":
-            return self._after_manifest(Manifest.decode(content), terms)
-        if is_model(kind, content) and self.serial >= 0:
-            return self
-        raise malformed("an entry of the log must be terms, a manifest or a model, but is not.")
-
-    def _after_manifest(self, manifest: Manifest, terms: FederationTerms) -> LogEnd:
-        if (manifest.serial, manifest.previous) != (self.serial + 1, self.manifest.hex()):
-            raise forged(f"manifest {self.serial + 1} must be logged next, after the one before, but is not.")
-        if manifest.terms != self.terms.hex() or manifest.federation != terms.federation:
-            raise forged("a manifest must be made under the agreed terms, but is not.")
-        return replace(self, serial=manifest.serial, manifest=manifest.hash)
 
 
 class LogWitness:
@@ -228,7 +178,9 @@ class LogWitness:
         fresh = entries[len(known) :]
         end = self._end
         for entry in fresh:
-            end = end.after(entry, terms)
+            before, end = end, end.after(entry, terms)
+            if before.terms == terms.hash != end.terms:  # others are of the past, before the agreed ones
+                raise forged("terms in the log must be agreed here, but are not.")
         if not fresh:
             return
         at, leaves = len(self.tree), [leaf_hash(entry) for entry in fresh]

@@ -32,6 +32,7 @@ Picture = Annotated[
 
 
 @invite_app.command("create")
+@federation_options.reaches_others
 def create(
     state: State,
     n: Annotated[int, typer.Option("--n", min=1, max=100_000, help="How many invitations.")] = 1,
@@ -43,9 +44,7 @@ def create(
         bool, typer.Option("--browser", help="Links to the page, for browsers as devices.")
     ] = False,
     qr: Picture = None,
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
 ) -> None:
     """Sign one-use invitations and print their links. A link is a secret: give each to one person.
 
@@ -54,7 +53,7 @@ def create(
     from murmura.core.files import write_whole
 
     with _admitter(state) as admitter:
-        _find_federation(admitter, federation, federation_options.Others(authority, insecure, proxy))
+        _find_federation(admitter, federation, others)
         signed = admitter.invite(n, label, days)
         links = [one.page() if browser else one.link() for one in signed]
     if out is None:
@@ -90,12 +89,11 @@ def show(state: State, as_json: options.Json = False) -> None:
 
 
 @invite_app.command("revoke")
+@federation_options.reaches_others
 def revoke(
     state: State,
     numbers: Annotated[list[int], typer.Argument(help="Their numbers in `murmura invite list`.")],
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
 ) -> None:
     """Take invitations back: the aggregators count them no longer, and their places are free.
 
@@ -119,7 +117,7 @@ def revoke(
                 missed.append(str(error))
         return missed
 
-    missed = federation_options.Others(authority, insecure, proxy).talk(tell_all)
+    missed = others.talk(tell_all)
     if missed:
         raise UnreachableError(
             f"{len(addresses)} machines must hear of a revocation, but {len(missed)} did not ({missed[0]}): "

@@ -22,16 +22,14 @@ Token = Annotated[
 
 
 @rounds_app.command("list")
+@federation_options.reaches_others
 def list_rounds(
     url: federation_options.Url,
     token_file: Token,
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
     as_json: options.Json = False,
 ) -> None:
     """Show where a federation stands and its last rounds."""
-    others = federation_options.Others(authority, insecure, proxy)
     status = _ask("GET", url, "/status", token_file, others)
     rounds = _ask("GET", url, "/rounds", token_file, others)["rounds"]
     if as_json:
@@ -89,14 +87,12 @@ def _add_order(what: str, meaning: str) -> None:
     """The command that gives an order."""
 
     @rounds_app.command(what, help=meaning)
+    @federation_options.reaches_others
     def order(
         url: federation_options.Url,
         token_file: Token,
-        authority: federation_options.Authority = None,
-        insecure: federation_options.Insecure = False,
-        proxy: federation_options.Proxy = "",
+        others: federation_options.Others = federation_options.DIRECT,
     ) -> None:
-        others = federation_options.Others(authority, insecure, proxy)
         typer.echo(_ask("POST", url, f"/orders/{what}", token_file, others)["state"])
 
 
@@ -107,32 +103,28 @@ _add_order("stop", "End the federation for good; the open round is given up.")
 
 
 @rounds_app.command("rollback")
+@federation_options.reaches_others
 def rollback(
     url: federation_options.Url,
     token_file: Token,
     done: Annotated[int, typer.Option("--to", min=1, help="Go back to the model after so many rounds.")],
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
 ) -> None:
     """Go back to one of the last models (`serve --keep`), while paused. Everybody sees it in the log."""
-    others = federation_options.Others(authority, insecure, proxy)
     status = _ask("POST", url, f"/rollback/{done}", token_file, others)
     done, model = status["rounds_done"], status["model"]
     typer.echo(f"back to the model after {done} rounds, {model}; `murmura rounds start` goes on")
 
 
 @rounds_app.command("remove")
+@federation_options.reaches_others
 def remove(
     url: federation_options.Url,
     token_file: Token,
     place: Annotated[int, typer.Option("--place", min=0, help="The number of a device's place.")],
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
 ) -> None:
     """Free a device's place. It may take one again: to keep it out, revoke its invitation."""
-    others = federation_options.Others(authority, insecure, proxy)
     freed = _ask("DELETE", url, f"/devices/{place}", token_file, others)["removed"]
     typer.echo(f"place {freed} is free")
 

@@ -10,13 +10,12 @@ import typer
 from murmura.cli import federation_options, options
 
 
+@federation_options.reaches_others
 def verify(
     url: Annotated[
         str, typer.Argument(metavar="URL", help="The address of the page, or a browser's invitation.")
     ],
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    proxy: federation_options.Proxy = "",
+    others: federation_options.Others = federation_options.DIRECT,
     as_json: options.Json = False,
 ) -> None:
     """Compare every file of a served page with that of this package, and the policy it comes with.
@@ -31,9 +30,7 @@ def verify(
     at, _, fragment = url.partition("#")
     at = at.rstrip("/")
     pinned = Invitation.read(f"murmura+{at}#{fragment}").terms if fragment.startswith("2.") else None
-    checked = federation_options.Others(authority, insecure, proxy).talk(
-        lambda send: verify_page(send, at, pinned)
-    )
+    checked = others.talk(lambda send: verify_page(send, at, pinned))
     terms, aggregators = checked.terms.hash.hex(), checked.aggregators
     if as_json:
         said = {"terms": terms, "invited": pinned is not None, "aggregators": aggregators}

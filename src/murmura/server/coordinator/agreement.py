@@ -13,7 +13,7 @@ from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
 from murmura.wire.keys import ServerKey, check_signature
-from murmura.wire.log import LogHead, head_content, terms_entry, unpack_entries
+from murmura.wire.log import LogHead, terms_entry, unpack_entries
 from murmura.wire.manifest import ReleasedSum, sum_content
 from murmura.wire.refusals import RefusedError, UnreachableError, malformed
 from murmura.wire.terms import AggregatorAddress, FederationTerms
@@ -52,7 +52,7 @@ class AggregatorPair:
                 await ask(send, "POST", f"{address.url}/m/{said['needs']}", description)
                 said = (await ask(send, "POST", f"{address.url}/terms", signed)).json()
             signature = _bytes(said.get("signature"))
-            check_signature(bytes.fromhex(address.key), "terms", content, signature)
+            check_signature(address.key, "terms", content, signature)
             signatures.append(signature)
         return signatures[0], signatures[1]
 
@@ -66,7 +66,7 @@ class AggregatorPair:
     async def _sign_head(
         self, send: Transport, address: AggregatorAddress, log: PublicLog, head: LogHead
     ) -> bytes:
-        content = head_content(self.terms.federation, head.size, head.root)
+        content = head.content(self.terms.federation)
         if address.url not in self._logged:
             said = (await ask(send, "GET", f"{address.url}/log")).json()
             self._logged[address.url] = min(_number(said.get("size")), head.size)
@@ -78,7 +78,7 @@ class AggregatorPair:
             signed = self.key.sign("log", message) + message
             signature = (await ask(send, "POST", f"{address.url}/log", signed)).body
             self._logged[address.url] = start + len(unpack_entries(page))
-        check_signature(bytes.fromhex(address.key), "head", content, signature)
+        check_signature(address.key, "head", content, signature)
         return signature
 
     async def open_round(
@@ -93,7 +93,7 @@ class AggregatorPair:
         found = []
         for address in (self.seed, self.vector):
             signature = (await ask(send, "POST", f"{address.url}/rounds", signed)).body
-            check_signature(bytes.fromhex(address.key), "manifest", content, signature)
+            check_signature(address.key, "manifest", content, signature)
             found.append(signature)
         return found[0], found[1]
 
@@ -111,7 +111,7 @@ class AggregatorPair:
         longest = SIGNATURE_BYTES + LONGEST_LIST * called * wire.ID_BYTES
         listed = (await ask(send, "POST", f"{at}/close", command, largest=longest)).body
         ids = listed[SIGNATURE_BYTES:]
-        check_signature(bytes.fromhex(self.vector.key), "reports", name + ids, listed[:SIGNATURE_BYTES])
+        check_signature(self.vector.key, "reports", name + ids, listed[:SIGNATURE_BYTES])
         reports = wire.unpack_ids(ids)
         count = len(reports)
         if count < self.terms.minimum:
@@ -183,7 +183,7 @@ async def check_against(send: Transport, url: str, log: PublicLog, federation: s
         return  # it has agreed to nothing, or to other terms: that is said when they are to be agreed on
     head = log.unsigned_head(size)
     try:
-        check_signature(shown.key, "head", head_content(federation, size, head.root), signature)
+        check_signature(shown.key, "head", head.content(federation), signature)
     except RefusedError:
         raise RunError(
             f"the coordinator's log must begin with the {size} entries that {url} has seen, but has others: "
@@ -265,10 +265,8 @@ class TermsKeeper:
     def _keep(self, terms: FederationTerms, signatures: tuple[bytes, bytes]) -> None:
         content = terms.encode()
         signed = self._key.sign("terms", content) + b"".join(signatures)
-        entries = [terms_entry(content)]
         facts = [put_fact("terms", content), put_fact("terms signatures", signed)]
-        self._store.write([*facts, *self._log.appended(entries)], durable=True)
-        self._log.grown(entries)
+        self._log.append([terms_entry(content)], facts)
 
     def signed(self) -> bytes:
         """The signatures of all three machines (64 each, zeros where there is none), then the terms."""

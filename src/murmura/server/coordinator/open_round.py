@@ -74,7 +74,10 @@ class IndividualReports:
 
     def _add(self, slot: int, content: bytes) -> None:
         if self._chain is not None:
-            self._total += self._chain.ring.unpack(content)
+            vector = self._chain.ring.unpack(content)
+            if self._chain.possible(vector, self._manifest.round, 1)[1]:
+                raise FederationError("an update must keep the bounds of one device, but does not.")
+            self._total += vector
             return
         update = decode(content, self._phase.sends)
         why = self._algorithm.server_refuses(self._phase, update)

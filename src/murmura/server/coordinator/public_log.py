@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire.log import LogHead, LogProof, pack_entries
 from murmura.wire.merkle import MerkleTree, leaf_hash
@@ -35,13 +37,11 @@ class PublicLog:
         """Everybody has signed it."""
         self._store.write([put_fact("head", head.encode())], durable=True)
 
-    def appended(self, entries: list[bytes]) -> list[Statement]:
-        """The changes that append these entries; `grown` must be called once they are written."""
+    def append(self, entries: Sequence[bytes], changes: Sequence[Statement] = (), forget: bool = False) -> None:
+        """Write entries down together with other changes; with `forget` nothing of what was there stays."""
         at = len(self._tree)
-        return [("INSERT INTO log VALUES (?, ?)", (at + n, entry)) for n, entry in enumerate(entries)]
-
-    def grown(self, entries: list[bytes]) -> None:
-        """They are written down."""
+        rows = [("INSERT INTO log VALUES (?, ?)", (at + n, entry)) for n, entry in enumerate(entries)]
+        self._store.write([*changes, *rows], durable=True, forget=forget)
         for entry in entries:
             self._tree.append(leaf_hash(entry))
 

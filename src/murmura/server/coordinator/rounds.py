@@ -17,7 +17,7 @@ from murmura.server.coordinator.agreement import AggregatorPair, TermsKeeper
 from murmura.server.coordinator.anomalies import BreakerSearch, DriftWatch
 from murmura.server.coordinator.open_round import IndividualReports, OpenRound, RoundCounters
 from murmura.server.coordinator.setup import FederationSetup
-from murmura.server.coordinator.store import BREACH, CoordinatorStore
+from murmura.server.coordinator.store import BREACH, CoordinatorStore, RoundEnd
 from murmura.server.database import ServerDatabase
 from murmura.wire import wire
 from murmura.wire.keys import ServerKey, check_signature
@@ -287,10 +287,11 @@ class RoundRunner:
         if self.itinerary.phase(self.now.position).repeat is None:
             said += self.search.good(live.summed, self.desk)
         elif breach:
-            said += f"{BREACH}: {breach}; it was cut to what is possible."
+            said = f"{BREACH}: {breach}; it was cut to what is possible. {said}".strip()
             self.counters.cut += 1
         before = self.now.server.model
-        self.store.commit(m.serial, position, server, answers, count, ended, said, live.presence, kept)
+        end = RoundEnd(m.serial, position, count, ended, said, live.presence)
+        self.store.commit(end, server, answers, kept)
         self.counters.committed += 1
         self._counted = live.individual_reports.accepted if live.individual_reports else None
         self.live = None
@@ -325,7 +326,7 @@ class RoundRunner:
         if live is None:
             return
         position, serial = self.itinerary.after_failure(self.now.position), live.manifest.serial
-        self.store.abandon(serial, position, live.reports, self.clock(), why, live.presence)
+        self.store.abandon(RoundEnd(serial, position, live.reports, self.clock(), why, live.presence))
         self.live = None
         self._look_again()
         self.counters.abandoned += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
@@ -166,7 +165,7 @@ class FederationSetup:
             schedule=as_dict(self.preset.schedule()),
             catalogue=CatalogueRule(
                 "fixed",
-                hashlib.sha256(described).hexdigest(),
+                self.description.hash.hex(),
                 len(described),
                 0 if features is None else len(encode_features(features)),
             ),
@@ -183,7 +182,7 @@ class FederationSetup:
                 "settings": as_dict(self.preset.algorithm()),
                 "schedule": as_dict(self.preset.schedule()),
                 "channel": as_dict(self.channel),
-                "description": hashlib.sha256(self.description.encode()).hexdigest(),
+                "description": self.description.hash.hex(),
                 "seed": self.seed,
             },
             sort_keys=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +57,18 @@ class OpenedRound:
     called: Ints
 
 
+@dataclass(frozen=True)
+class RoundEnd:
+    """How a round ended."""
+
+    serial: int
+    position: Position  # where the federation is after it
+    reports: int
+    time: float
+    said: str
+    present: Presence
+
+
 class CoordinatorStore:
     """The durable side of a federation; every change is one transaction."""
 
@@ -66,11 +79,10 @@ class CoordinatorStore:
         self.log, self._versions = PublicLog(store), ModelChanges(store)
         self.releases = Releases(store, self.log, itinerary)
         self.description = setup.description.encode()
-        self.description_hash = hashlib.sha256(self.description).hexdigest()
         if store.fact("progress") is None:
             server = itinerary.algorithm.server_init(itinerary.info, Rng(setup.server_secret))
             begin = [put_fact("federation", entropy(16)), put_fact("state", b"paused")]
-            published = [(bytes.fromhex(self.description_hash), self.description)]
+            published = [(setup.description.hash, self.description)]
             if itinerary.info.features is not None:
                 name = bytes.fromhex(setup.description.feature_hash)
                 published.append((name, encode_features(itinerary.info.features)))
@@ -126,12 +138,10 @@ class CoordinatorStore:
         """A round begins: it is in the log before anybody hears of it."""
         content = manifest.encode()
         row = (manifest.serial, manifest.hash, content, called.astype("<i4").tobytes())
-        entries = [manifest_entry(content)]
         opened = ("INSERT INTO rounds VALUES (?, ?, ?, NULL, ?, 'open', NULL, NULL, NULL)", row)
         # who was called before is needed once more where this exchange calls the same devices
         forgotten = ("UPDATE rounds SET called = x'' WHERE serial < ?", (manifest.serial,))
-        self._store.write([opened, forgotten, *self.log.appended(entries)], durable=True, forget=True)
-        self.log.grown(entries)
+        self.log.append([manifest_entry(content)], [opened, forgotten], forget=True)
 
     def publish(self, manifest: Manifest, envelope: bytes, opening: bool) -> None:
         """Everybody has signed it; an exchange of the opening counts in its window, however often shown."""
@@ -181,26 +191,22 @@ class CoordinatorStore:
 
     def commit(
         self,
-        serial: int,
-        position: Position,
+        end: RoundEnd,
         server: ServerState,
         answers: Answers,
-        count: int,
-        now: float,
-        said: str,
-        present: Presence,
         released: tuple[str, int, bytes] | None = None,
     ) -> None:
         """The next model, the new position and the end of the round in one transaction.
 
         `released` is a sum that another exchange follows: its phase, its window, its signed halves.
         """
+        position, said = end.position, end.said
         changes = self._now(position, server, answers)
-        entries = [self._entry(serial, server)]
+        entry = self._entry(end.serial, server)
         if self.releases.ends_with(position):
             difference = self._itinerary.algorithm.release_difference(server)
-            changes += self.releases.completed(entries[0], difference)
-        row = (serial, position.done, _packed(server, answers))
+            changes += self.releases.completed(entry, difference)
+        row = (end.serial, position.done, _packed(server, answers))
         kept = [  # between two exchanges of a round there is nothing to go back to
             *([("INSERT INTO models VALUES (?, ?, ?)", row)] if position.step == 0 else []),
             (
@@ -216,9 +222,7 @@ class CoordinatorStore:
         if begins or said.startswith(BREACH):
             sums = ["" if begins else self.breach, said if said.startswith(BREACH) else ""]
             changes.append(put_fact(BREACH, " ".join(filter(None, sums)).encode()))
-        changes += [*kept, *self.log.appended(entries)]
-        self._end(serial, position, "committed", count, now, said, changes, present)
-        self.log.grown(entries)
+        self._end(end, "committed", [*changes, *kept], [entry])
 
     @property
     def breach(self) -> str:
@@ -234,30 +238,17 @@ class CoordinatorStore:
         """The next exchange is an earlier one; the model stays."""
         self._store.write([put_fact("progress", position.encode())], durable=True)
 
-    def abandon(
-        self, serial: int, position: Position, count: int, now: float, why: str, present: Presence
-    ) -> None:
+    def abandon(self, end: RoundEnd) -> None:
         """The round is given up; the model stays."""
-        changes = [put_fact("progress", position.encode())]
-        self._end(serial, position, "abandoned", count, now, why, changes, present)
+        self._end(end, "abandoned", [put_fact("progress", end.position.encode())])
 
-    def _end(
-        self,
-        serial: int,
-        position: Position,
-        state: str,
-        count: int,
-        now: float,
-        said: str,
-        changes: list[Statement],
-        present: Presence,
-    ) -> None:
+    def _end(self, end: RoundEnd, state: str, changes: list[Statement], entries: Sequence[bytes] = ()) -> None:
         """Whom the round called is forgotten with it, unless the next exchange calls the same devices."""
         ended = "UPDATE rounds SET state = ?, reports = ?, ended = ?, reason = ? WHERE serial = ?"
-        row = (state, count, now, said[:LONGEST] or None, serial)
-        forgotten = [] if position.step else [("UPDATE rounds SET called = x''", ())]
-        places = _places(present, self._setup.expire)
-        self._store.write([*changes, (ended, row), *forgotten, *places], durable=True, forget=True)
+        row = (state, end.reports, end.time, end.said[:LONGEST] or None, end.serial)
+        forgotten = [] if end.position.step else [("UPDATE rounds SET called = x''", ())]
+        missed = _slots_after(end.present, self._setup.expire)
+        self.log.append(entries, [*changes, (ended, row), *forgotten, *missed], forget=True)
 
     def rollback(self, done: int, now: Position) -> Position:
         """Go back to the model after so many rounds; numbers of rounds and manifests go on."""
@@ -269,14 +260,13 @@ class CoordinatorStore:
         server, answers = _unpacked(bytes(found[2]))
         # the first exchanges of a round that is left half done have used its number
         position = replace(now, done=done, step=0, round=now.round + (now.step > 0))
-        entries = [self._entry(int(found[0]), server)]
-        changes = [*self._now(position, server, answers), *self.log.appended(entries)]
-        changes += self.releases.completed(entries[0] if self.releases.ends_with(position) else b"")
+        entry = self._entry(int(found[0]), server)
+        changes = self._now(position, server, answers)
+        changes += self.releases.completed(entry if self.releases.ends_with(position) else b"")
         if self._counts(server) != self._counts(ServerState(wire.unpack_arrays(self._fact("server")))):
             # whoever was counted since was counted in another sum
             changes.append(("DELETE FROM facts WHERE substr(name, 1, ?) = ?", (len(RELEASED), RELEASED)))
-        self._store.write([*changes, ("DELETE FROM models WHERE done > ?", (done,))], durable=True)
-        self.log.grown(entries)
+        self.log.append([entry], [*changes, ("DELETE FROM models WHERE done > ?", (done,))])
         return position
 
     def history(self, last: int) -> list[dict[str, Any]]:
@@ -295,7 +285,7 @@ class CoordinatorStore:
     def _now(self, position: Position, server: ServerState, answers: Answers) -> list[Statement]:
         """The changes that make a server state the current one; the model before it stays for slow readers."""
         (name, content), counts = self._named(server), self._counts(server)
-        described = bytes.fromhex(self.description_hash)
+        described = self._setup.description.hash
         features = bytes.fromhex(self._setup.description.feature_hash)
         before, versions = self._store.fact("model") or name, self._begun(server.model)
         if (base := self._store.fact("server")) is not None:
@@ -350,7 +340,7 @@ class CoordinatorStore:
         return model_entry(serial, self._named(server)[0], told)
 
 
-def _places(present: Presence, expire: int) -> list[Statement]:
+def _slots_after(present: Presence, expire: int) -> list[Statement]:
     """Who came misses nothing; who stays away too often loses the place."""
     came, called = present
     return [

@@ -9,9 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
@@ -24,7 +23,7 @@ from murmura.core.population import Population
 from murmura.core.settings import as_dict, private_settings
 from murmura.runtimes.ranges import EMPTY, RangePlan
 from murmura.wire.description import FederationDescription
-from murmura.wire.signed_records import canonical
+from murmura.wire.signed_records import SignedRecord, canonical
 
 FILE, FEATURES = "federation.json", "features.bin"
 SUPERLINK_READS = "the SuperLink can read each organisation's sum, and an organisation its people's updates"
@@ -32,8 +31,10 @@ SUPERLINK_READS_EACH = "the SuperLink can read the update of each client of an o
 
 
 @dataclass(frozen=True, eq=False)
-class SiloTerms:
+class SiloTerms(SignedRecord):
     """What is public about a federation of organisations; building it refuses what cannot be run so."""
+
+    said: ClassVar = "the terms of a federation of organisations"
 
     preset: ConfiguredPreset
     description: FederationDescription
@@ -68,10 +69,10 @@ class SiloTerms:
         each = not self.preset.channel_settings().on or any(phase.combine == "each" for phase in phases)
         return SUPERLINK_READS_EACH if each else SUPERLINK_READS
 
-    @cached_property
+    @property
     def name(self) -> str:
         """The SHA-256 of the terms: organisations with another one do not take part together."""
-        return hashlib.sha256(self.encode()).hexdigest()
+        return self.hash.hex()
 
     def plan(self, people: Population = EMPTY, seed: int = 0) -> RangePlan:
         """What decides the rounds, for a silo with these people or for the server, which draws with a seed."""
@@ -86,10 +87,10 @@ class SiloTerms:
         _ = plan.chains  # refuses what could overflow
         return plan
 
-    def encode(self) -> bytes:
-        """The canonical bytes."""
+    def plain(self) -> dict[str, Any]:
+        """The JSON object that they are."""
         plain = {"method": self.preset.name, "settings": as_dict(self.preset)}
-        return canonical({**plain, "federation": json.loads(self.description.encode())})
+        return {**plain, "federation": self.description.plain()}
 
     def write(self, folder: Path) -> None:
         """Keep the terms in a folder; the file that names them comes last."""

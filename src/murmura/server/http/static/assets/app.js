@@ -1137,38 +1137,6 @@ function ascends(one, other) {
 function spelledString(value) {
 	return JSON.stringify(value).replace(/[\u0080-\uffff]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
-// src/protocol/fields.ts
-var said$9 = (path) => `${path.slice(1) || "it"} has the wrong type`, plain$1 = (fits) => (value, path) => fits(value) ? null : said$9(path), string = plain$1((value) => typeof value == "string"), boolean = plain$1((value) => typeof value == "boolean"), hexadecimal = plain$1((value) => typeof value == "string" && /^([0-9a-f]{2})*$/.test(value)), publicKey = plain$1((value) => typeof value == "string" && /^[0-9a-f]{64}$/.test(value)), settings = plain$1(isObject);
-function whole(least, end) {
-	return (value, path, doubles) => typeof value == "number" && Number.isInteger(value) && value >= least && value < end && !doubles.has(path) ? null : said$9(path);
-}
-var count$1 = whole(0, 2 ** 32);
-function number$1(fits) {
-	return plain$1((value) => typeof value == "number" && fits(value));
-}
-var seconds = number$1((value) => value >= 0 && value < 2 ** 40);
-function oneOf(...names) {
-	return plain$1((value) => typeof value == "string" && names.includes(value));
-}
-function nullOr(check) {
-	return (value, path, doubles) => value === null ? null : check(value, path, doubles);
-}
-function list(check, most) {
-	return (value, path, doubles) => !Array.isArray(value) || value.length > most ? said$9(path) : first(value.map((one) => check(one, `${path}[]`, doubles)));
-}
-function mapping(check) {
-	return (value, path, doubles) => isObject(value) ? first(Object.keys(value).map((name) => check(value[name], `${path}.${name}`, doubles))) : said$9(path);
-}
-function record(fields) {
-	let names = Object.keys(fields).sort().join(" ");
-	return (value, path, doubles) => isObject(value) ? Object.keys(value).sort().join(" ") === names ? first(Object.entries(fields).map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields` : said$9(path);
-}
-function first(found) {
-	return found.find((one) => one !== null) ?? null;
-}
-function isObject(value) {
-	return typeof value == "object" && !!value && !Array.isArray(value);
-}
 var LEAST = 1e-12;
 function deltaOf(mu, epsilon) {
 	if (mu === 0) return 0;
@@ -1211,14 +1179,6 @@ function scaledErfc(z) {
 	return 1 / (inner * Math.sqrt(Math.PI));
 }
 // src/protocol/noise.ts
-var share$2 = number$1((value) => value >= 0 && value < 2 ** 40), noiseFields = record({
-	epsilon: share$2,
-	delta: share$2,
-	multipliers: mapping(share$2),
-	answers: mapping(whole(1, 2 ** 32)),
-	unit: string,
-	against: string
-});
 function isNoisy(noise) {
 	return Object.keys(noise.multipliers).length > 0;
 }
@@ -1234,35 +1194,109 @@ function checkNoise(noise) {
 	let found = epsilonOf(composed(phases.map((name) => [multipliers[name], answers[name]])), delta);
 	if (found > epsilon * 1.0000001) throw forged(`the noise of the terms must bound what is revealed to epsilon ${epsilon}, but bounds it to ${found.toPrecision(3)}; take no part.`);
 }
-// src/protocol/terms.ts
-var LARGEST$2 = 65536, CLOCKS_DIFFER = 600, SIGNED_TERMS_BYTES = 192 + LARGEST$2, aggregator = nullOr(record({
+// src/protocol/fields.ts
+var said$9 = (path) => `${path.slice(1) || "it"} has the wrong type`, plain$1 = (fits) => (value, path) => fits(value) ? null : said$9(path), string = plain$1((value) => typeof value == "string"), boolean = plain$1((value) => typeof value == "boolean"), settings = plain$1(isObject);
+function matching(shape) {
+	return plain$1((value) => typeof value == "string" && shape.test(value));
+}
+function whole(least, end) {
+	return (value, path, doubles) => typeof value == "number" && Number.isInteger(value) && value >= least && value < end && !doubles.has(path) ? null : said$9(path);
+}
+function number$1(fits) {
+	return plain$1((value) => typeof value == "number" && fits(value));
+}
+function oneOf(...names) {
+	return plain$1((value) => typeof value == "string" && names.includes(value));
+}
+function nullOr(check) {
+	return (value, path, doubles) => value === null ? null : check(value, path, doubles);
+}
+function list(check, most) {
+	return (value, path, doubles) => !Array.isArray(value) || value.length > most ? said$9(path) : first(value.map((one) => check(one, `${path}[]`, doubles)));
+}
+function mapping(check) {
+	return (value, path, doubles) => isObject(value) ? first(Object.keys(value).map((name) => check(value[name], `${path}.${name}`, doubles))) : said$9(path);
+}
+function record(fields) {
+	let names = Object.keys(fields).sort().join(" ");
+	return (value, path, doubles) => isObject(value) ? Object.keys(value).sort().join(" ") === names ? first(Object.entries(fields).map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields` : said$9(path);
+}
+function first(found) {
+	return found.find((one) => one !== null) ?? null;
+}
+function isObject(value) {
+	return typeof value == "object" && !!value && !Array.isArray(value);
+}
+// src/protocol/signed_records.ts
+var aggregatorAddress = record({
 	url: string,
-	key: publicKey,
-	sealing_key: publicKey
-})), FIELDS$1 = record({
+	key: matching(/^[0-9a-f]{64}$/),
+	sealing_key: matching(/^[0-9a-f]{64}$/)
+}), catalogueRule = record({
+	rule: oneOf("fixed"),
+	description: matching(/^[0-9a-f]{64}$/),
+	bytes: whole(0, 2 ** 32),
+	features_bytes: whole(0, 2 ** 32)
+}), noiseTerms = record({
+	epsilon: number$1((value) => value >= 0 && value < 2 ** 40),
+	delta: number$1((value) => value >= 0 && value < 2 ** 40),
+	multipliers: mapping(number$1((value) => value >= 0 && value < 2 ** 40)),
+	answers: mapping(whole(1, 2 ** 32)),
+	unit: string,
+	against: string
+}), releaseWindows = record({
+	start: number$1((value) => value >= 0 && value < 2 ** 40),
+	seconds: number$1((value) => value >= 0 && value < 2 ** 40)
+}), federationTermsFields = record({
 	protocol: whole(2, 3),
-	federation: hexadecimal,
-	coordinator: publicKey,
-	seed_aggregator: aggregator,
-	vector_aggregator: aggregator,
+	federation: matching(/^([0-9a-f]{2})*$/),
+	coordinator: matching(/^[0-9a-f]{64}$/),
+	seed_aggregator: nullOr(aggregatorAddress),
+	vector_aggregator: nullOr(aggregatorAddress),
 	admission: oneOf("invited", "open"),
-	admitter: hexadecimal,
+	admitter: matching(/^([0-9a-f]{2})*$/),
 	method: string,
 	settings,
 	schedule: settings,
-	catalogue: record({
-		rule: oneOf("fixed"),
-		description: publicKey,
-		bytes: count$1,
-		features_bytes: count$1
-	}),
+	catalogue: catalogueRule,
 	channel: settings,
-	windows: record({
-		start: seconds,
-		seconds
-	}),
-	noise: noiseFields
-}), FederationTerms = class FederationTerms {
+	windows: releaseWindows,
+	noise: noiseTerms
+}), download = record({
+	hash: matching(/^[0-9a-f]{64}$/),
+	bytes: whole(0, 2 ** 32),
+	base: matching(/^([0-9a-f]{2})*$/)
+}), roundPrivacy = record({
+	noise: number$1((value) => value >= 0 && value < 2 ** 40),
+	epsilon: number$1((value) => value >= 0 && value < 2 ** 40),
+	delta: number$1((value) => value >= 0 && value < 2 ** 40),
+	unit: string,
+	against: string
+}), manifestFields = record({
+	protocol: whole(2, 3),
+	terms: matching(/^[0-9a-f]{64}$/),
+	federation: matching(/^([0-9a-f]{2})*$/),
+	serial: whole(0, 2 ** 32),
+	round: whole(0, 2 ** 32),
+	window: whole(0, 2 ** 32),
+	nonce: matching(/^([0-9a-f]{2})*$/),
+	previous: matching(/^([0-9a-f]{2})*$/),
+	phase: string,
+	part: number$1((value) => value > 0 && value <= 1),
+	part_seed: matching(/^([0-9a-f]{2})*$/),
+	model: download,
+	changes: list(download, 8),
+	shapes: mapping(list(whole(0, 2 ** 48), 32)),
+	counts: nullOr(download),
+	answers: boolean,
+	called: whole(0, 2 ** 32),
+	largest: whole(0, 2 ** 32),
+	opened: number$1((value) => value >= 0 && value < 2 ** 40),
+	deadline: number$1((value) => value >= 0 && value < 2 ** 40),
+	hold: number$1((value) => value >= 0 && value < 2 ** 40),
+	spread: number$1((value) => value >= 0 && value < 2 ** 40),
+	privacy: nullOr(roundPrivacy)
+}), LARGEST$2 = 65536, CLOCKS_DIFFER = 600, SIGNED_TERMS_BYTES = 192 + LARGEST$2, FederationTerms = class FederationTerms {
 	content;
 	hash;
 	fields;
@@ -1271,7 +1305,7 @@ var LARGEST$2 = 65536, CLOCKS_DIFFER = 600, SIGNED_TERMS_BYTES = 192 + LARGEST$2
 	}
 	static async decode(content) {
 		if (content.length > LARGEST$2) throw malformed(`terms must have at most ${LARGEST$2} bytes, but have more.`);
-		let fields = readCanonical(content, FIELDS$1, "a statement of terms");
+		let fields = readCanonical(content, federationTermsFields, "a statement of terms");
 		return checkMachines(fields), new FederationTerms(concat$1(content), await sha256(content), fields);
 	}
 	static async decodeSigned(message) {
@@ -1442,41 +1476,7 @@ function size(message, at) {
 	return Number(found);
 }
 // src/protocol/manifest.ts
-var LARGEST$1 = 65536, LARGEST_ENVELOPE = 73728, MOST_CHANGES = 8, download = record({
-	hash: publicKey,
-	bytes: count$1,
-	base: hexadecimal
-}), share$1 = number$1((value) => value >= 0 && value < 2 ** 40), FIELDS = record({
-	protocol: whole(2, 3),
-	terms: publicKey,
-	federation: hexadecimal,
-	serial: count$1,
-	round: count$1,
-	window: count$1,
-	nonce: hexadecimal,
-	previous: hexadecimal,
-	phase: string,
-	part: number$1((value) => value > 0 && value <= 1),
-	part_seed: hexadecimal,
-	model: download,
-	changes: list(download, MOST_CHANGES),
-	shapes: mapping(list(whole(0, 2 ** 48), 32)),
-	counts: nullOr(download),
-	answers: boolean,
-	called: count$1,
-	largest: count$1,
-	opened: seconds,
-	deadline: seconds,
-	hold: seconds,
-	spread: seconds,
-	privacy: nullOr(record({
-		noise: share$1,
-		epsilon: share$1,
-		delta: share$1,
-		unit: string,
-		against: string
-	}))
-}), SignedManifest = class SignedManifest {
+var LARGEST$1 = 65536, LARGEST_ENVELOPE = 73728, SignedManifest = class SignedManifest {
 	content;
 	signed;
 	proof;
@@ -1488,7 +1488,7 @@ var LARGEST$1 = 65536, LARGEST_ENVELOPE = 73728, MOST_CHANGES = 8, download = re
 		if (message.length <= 196 || message.length > 73728) throw malformed(`a signed manifest must not have ${message.length} bytes.`);
 		let length = view(message).getUint32(192, !0);
 		if (length > LARGEST$1 || 196 + length > message.length) throw malformed("a signed manifest must be as long as it claims, but is not.");
-		let content = concat$1(message.subarray(196, 196 + length)), proof = LogProof.decode(message.subarray(196 + length)), fields = readCanonical(content, FIELDS, "a manifest"), hash = await sha256(content);
+		let content = concat$1(message.subarray(196, 196 + length)), proof = LogProof.decode(message.subarray(196 + length)), fields = readCanonical(content, manifestFields, "a manifest"), hash = await sha256(content);
 		return new SignedManifest(content, signatures(message), proof, {
 			...fields,
 			hash,
