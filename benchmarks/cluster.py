@@ -31,7 +31,7 @@ from murmura.data.populations import RANGE, PopulationFiles, PopulationWriter, R
 from murmura.runtimes.ranges import RangePlan
 from murmura.runtimes.sharded_training import SHARD, ShardedTraining
 from murmura.runtimes.shards import population_info
-from murmura.runtimes.tasks import InlineTasks, TaskEngine
+from murmura.runtimes.tasks import TaskEngine
 
 CLIENTS, ITEMS, ROWS_EACH = 1_000_000, 50_000, 20
 FEWER = 100_000
@@ -106,7 +106,7 @@ def measure(where: str, clients: int, items: int, root: Path, rounds: int = 1) -
 def engine(where: str) -> Iterator[TaskEngine]:
     """This process, or so many workers of this machine."""
     if not where:
-        yield InlineTasks()
+        yield TaskEngine()
         return
     from murmura.runtimes.dask import DaskTasks, dask_client
 

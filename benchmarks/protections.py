@@ -16,13 +16,13 @@ from benchmarks import channel
 from benchmarks.rivals.paillier import Paillier
 from benchmarks.sides import Benchmark, Skipped, Work
 from murmura.channel.ring import Ring
-from murmura.channel.sum_protocol import NOBODY, DropOuts, SumProtocol
 from murmura.core.codec import encode
 from murmura.core.errors import MissingExtraError
 from murmura.core.rng import Words
 from murmura.lab.protections.additive import AdditiveShares
 from murmura.lab.protections.ckks import Ckks, EncryptedSum
 from murmura.lab.protections.pairwise_masks import PairwiseMasks
+from murmura.lab.protections.sum_protocol import NOBODY, DropOuts, SumProtocol
 
 CLIENTS, TIMES = 100, 3
 TABLE = Path(__file__).parent.parent / "docs" / "results" / "protections.csv"

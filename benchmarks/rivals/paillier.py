@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from murmura.channel.ring import Ring
-from murmura.channel.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
 from murmura.core.rng import Words
+from murmura.lab.protections.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
 
 KEY_BITS = 2048
 

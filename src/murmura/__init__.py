@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from murmura.evaluation import Evaluation as Evaluation
     from murmura.report.result_plot import plot as plot
     from murmura.runtimes.simulation import simulate as simulate
-    from murmura.studies.compare.run import Comparison as Comparison
-    from murmura.studies.compare.run import EntryMeans as EntryMeans
+    from murmura.studies.compare.comparison_plan import Comparison as Comparison
+    from murmura.studies.compare.comparison_plan import EntryMeans as EntryMeans
+    from murmura.studies.compare.comparison_plan import plan as plan
     from murmura.studies.compare.run import compare as compare
-    from murmura.studies.compare.run import plan as plan
-    from murmura.studies.fit.run import evaluate as evaluate
+    from murmura.studies.evaluate.run import evaluate as evaluate
     from murmura.studies.methods import fit as fit
     from murmura.studies.result_table import table as table
-    from murmura.studies.runs.trials import Trial as Trial
-    from murmura.studies.runs.trials import best as best
-    from murmura.studies.search.grid import grid as grid
+    from murmura.studies.search.folder import Trial as Trial
+    from murmura.studies.search.folder import best as best
     from murmura.studies.search.grid import search as search
+    from murmura.studies.search.space import grid as grid
 
 # The module of each name above. A test holds both lists to each other.
 _HOMES = {
@@ -84,18 +84,18 @@ _HOMES = {
     "protocol": "murmura.engine.protocol",
     "Evaluation": "murmura.evaluation",
     "plot": "murmura.report.result_plot",
-    "Trial": "murmura.studies.runs.trials",
-    "best": "murmura.studies.runs.trials",
+    "Trial": "murmura.studies.search.folder",
+    "best": "murmura.studies.search.folder",
     "simulate": "murmura.runtimes.simulation",
-    "Comparison": "murmura.studies.compare.run",
-    "EntryMeans": "murmura.studies.compare.run",
+    "Comparison": "murmura.studies.compare.comparison_plan",
+    "EntryMeans": "murmura.studies.compare.comparison_plan",
     "compare": "murmura.studies.compare.run",
-    "plan": "murmura.studies.compare.run",
+    "plan": "murmura.studies.compare.comparison_plan",
     "fit": "murmura.studies.methods",
     "table": "murmura.studies.result_table",
-    "grid": "murmura.studies.search.grid",
+    "grid": "murmura.studies.search.space",
     "search": "murmura.studies.search.grid",
-    "evaluate": "murmura.studies.fit.run",
+    "evaluate": "murmura.studies.evaluate.run",
 }
 # What was renamed: the new name, and the version that no longer knows the old one (docs/stability.md).
 _RENAMED = {"comparison": ("plan", "0.3")}

@@ -16,7 +16,7 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, changed, field_names, from_dict, settings
-from murmura.studies.methods import method, method_class, names, whole_settings
+from murmura.studies.methods import method, method_class, names, resolved_settings
 from murmura.studies.search.grid import learns_in_epochs
 from tests.core.test_plugins import install, site  # noqa: F401
 
@@ -58,17 +58,17 @@ def test_a_preset_is_named_as_it_is_listed_and_its_settings_make_a_round_trip(na
 
 def test_no_criteria_stay_none_where_a_preset_has_some() -> None:
     """Settings written down whole and read again give the same method: equal weights do not become FedAvg's."""
-    assert whole_settings("fedavg", {"criteria": []})["criteria"] == []
+    assert resolved_settings("fedavg", {"criteria": []})["criteria"] == []
     some: tuple[dict[str, Any], ...] = (
         {},
         {"criteria": []},
         {"criteria": ["label_diversity"], "score": "mean"},
     )
     for given in some:
-        again = algorithm("fedavg")(**whole_settings("fedavg", given))
+        again = algorithm("fedavg")(**resolved_settings("fedavg", given))
         assert again.algorithm() == algorithm("fedavg")(**given).algorithm()
     assert not isinstance(algorithm("fedavg")(criteria=()).algorithm(), Weighted)
-    assert "criteria" not in whole_settings("sfpl", {})
+    assert "criteria" not in resolved_settings("sfpl", {})
 
 
 def test_a_part_a_preset_does_not_have_is_fixed() -> None:

@@ -150,7 +150,7 @@ def test_who_was_not_in_it_cannot_be_taken_out() -> None:
     small, f = federation(method, never_in([1])), federation(method, data())
     gone = {
         phase.name: unlearning._sum(f, phase, done, np.array([1], np.int32))
-        for done, phase in enumerate(f.plan.itinerary.opening)
+        for done, phase in enumerate(f.plan.itinerary.setup)
     }
     gone["counts"].update.tables["counts"].values[:] += np.uint32(EVERYONE)
     with pytest.raises(FederationError, match="only people who are in a release"):

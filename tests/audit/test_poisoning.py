@@ -12,11 +12,11 @@ from murmura.core.arrays import Bools, Ints
 from murmura.core.contract import Phase, RoundContext
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.population import Lie
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.run_folder import Run
 from murmura.lab.audits.audit import audit_run, read_audits
+from murmura.lab.audits.poisoning.liars import Liars, Lie
 from murmura.lab.audits.poisoning.poisoning import Conspiracy, LiarsView, PoisoningAttack
 from murmura.lab.audits.poisoning.promotion import ForgedPromotion, Promotion
 from murmura.lab.audits.poisonings import _places
@@ -112,7 +112,7 @@ def test_lies_need_a_channel() -> None:
         fit(plan, runtime=InProcess(), liars=plot(Promotion(), plan))
 
 
-class Everyone:
+class Everyone(Liars):
     """Everybody lies, which leaves nobody to lie to: the exchange stays honest."""
 
     def among(self, phase: Phase, round: int, clients: Ints) -> Bools:

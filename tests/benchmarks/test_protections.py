@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from benchmarks.protections import LOST, ROWS, TABLE, Round, judge, one_round
 
-from murmura.channel.sum_protocol import DropOuts
+from murmura.lab.protections.sum_protocol import DropOuts
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -1,6 +1,7 @@
 """Central Laplace and local Gaussian noise in simulations: their accountants, their noise, what they cost."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,7 @@ from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.lab.protections.simulated_mechanisms import (
-    L1Clip,
     MechanismChain,
-    Truncation,
     mechanism_chain,
     mechanism_terms,
 )
@@ -106,12 +105,12 @@ def test_no_contribution_is_longer_than_the_clip_in_l1(seed: int, scale: float, 
 
 def test_l2_clip_and_rounding_at_random_would_be_too_long() -> None:
     """Of 2,000 equal numbers those of L2 length C have an L1 length of 45 C, and rounding up adds to it."""
-    vector, rng = SparseVector(np.arange(2000), np.full(2000, 1.0)), Rng(client_secrets(0, 1)[0], 1)
-    short = L1Clip(CLIP).device(vector, rng)
-    assert np.abs(short.value).sum() == pytest.approx(CLIP)
-    assert np.sqrt((short.value**2).sum()) < CLIP / 40
-    steps = np.full(2000, 2e-3)
-    assert np.abs(Truncation(steps).device(short, rng).value * steps).sum() <= CLIP
+    chain, rng = through("laplace", 1.0), Rng(client_secrets(0, 1)[0], 1)
+    short = chain.shortened(np.full(2000, 1.0))
+    assert np.abs(short).sum() == pytest.approx(CLIP)
+    assert np.sqrt((short**2).sum()) < CLIP / 40
+    chain = replace(chain, steps=np.full(chain.words, 2e-3))
+    assert np.abs(chain.rounded(SparseVector(np.arange(2000), short), rng) * 2e-3).sum() <= CLIP
 
 
 @pytest.mark.parametrize("channel", MECHANISMS)

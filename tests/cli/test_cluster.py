@@ -11,7 +11,8 @@ import pytest
 from murmura.core.files import read_archive
 from murmura.core.progress import Progress
 from murmura.data.populations import Rows, write_population
-from murmura.studies.compare.side_by_side import RunJob, RunScorer
+from murmura.studies.compare.run import Runner
+from murmura.studies.scorer import Scorer
 from murmura.testing import crowd
 from tests.cli.processes import killed_at, murmura
 from tests.studies.test_side_by_side import files
@@ -108,13 +109,13 @@ def test_compares_on_a_local_cluster_with_the_same_bytes(
 ) -> None:
     """Rounds in shards go on as they do; centralised models and what has no shards are fitted whole there."""
     pytest.importorskip("distributed")
-    finish, whole = RunScorer._finish, list[str]()
+    finish, whole = Runner._finish, list[str]()
 
-    def told(self: RunScorer, job: RunJob, progress: Progress, fitted: Any = None) -> Any:
-        whole.extend([] if fitted is None else [job.entry.label])
+    def told(self: Runner, job: Scorer, progress: Progress, fitted: Any = None) -> Any:
+        whole.extend([] if fitted is None else [job.label])
         return finish(self, job, progress, fitted)
 
-    monkeypatch.setattr(RunScorer, "_finish", told)
+    monkeypatch.setattr(Runner, "_finish", told)
     found = []
     for out, more in (("here", []), ("there", ["--cluster", "local:2"])):
         words = [

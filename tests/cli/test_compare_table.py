@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from murmura.studies.search.grid_edges import edges
+from murmura.studies.search.space import edges
 from tests.cli.processes import murmura
 
 LIKED = [(u, i) for u in range(40) for i in range(60) if (u + i * i) % (2 + i // 4) == 0]  # low numbers by most

@@ -1,11 +1,16 @@
 """Flags beside `--config` come on top of the file, every one of them, and what nobody gave does not."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
+from murmura.cli.config_flags import flags_of
+from murmura.studies.blend.run import BlendConfig
+from murmura.studies.configuration import CompareConfig, FitConfig
+from murmura.studies.search.run import SearchConfig
+from murmura.studies.sweep.run import SweepConfig
 from tests.cli.processes import murmura, ratings
 
 COMPARED = """\
@@ -110,3 +115,12 @@ def test_another_model_has_none_of_the_files_settings(place: Path) -> None:
 def test_a_file_for_the_other_command_is_refused(command: str, file: str, said: str, place: Path) -> None:
     done = murmura(command, "--config", file, cwd=place)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize("cls", [FitConfig, CompareConfig, SearchConfig, SweepConfig, BlendConfig])
+def test_every_flag_of_a_configuration_has_help_and_shows_a_default_that_can_be_typed(cls: Any) -> None:
+    found = {flag.parameter.name: flag.parameter for flag in flags_of(cls)}
+    assert {"data", "data_dir", "protocol", "split", "candidates", "columns", "features"} <= found.keys()
+    for one in found.values():
+        assert get_args(one.annotation)[1].help, one.name
+        assert one.default is None or isinstance(one.default, str | int | float), one.name

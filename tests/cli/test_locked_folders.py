@@ -21,11 +21,12 @@ from murmura.lab.audits.audit import audit_folder, audit_run
 from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.lab.papers.experiments import experiment, experiment_names
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 from murmura.studies.configuration import DataConfig, FitConfig, check_config
-from murmura.studies.export.run import evaluate_lists, export_run
-from murmura.studies.fit.run import evaluate_run, fit_run
-from murmura.studies.search.run import SearchConfig, evaluate_search, search_run
+from murmura.studies.evaluate.run import evaluate_lists, evaluate_run, export_run
+from murmura.studies.fit.run import fit_run
+from murmura.studies.search.run import SearchConfig, search_run
 from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.cli.processes import murmura, ratings
 from tests.http.network import people
@@ -145,7 +146,7 @@ def writers(folder: Path, table: Path) -> dict[str, Callable[[], object]]:
         "sweep": lambda: list(sweep(*swept, folder)),
         "audit entries": lambda: audit_folder(folder),
         "search": lambda: list(search_run(searching, folder)),
-        "evaluate search": lambda: evaluate_search(folder),
+        "evaluate search": lambda: evaluate_run(folder),
         "reproduce": lambda: reproduce(place, 1, lambda *heard: None),
         "groups tune": lambda: tuned_table(small_world(), tuning, folder, print, {}),
     }

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from murmura.cli.options import new_folder, parse_cutoffs, parse_models, parse_settings, parse_value
+from murmura.cli.options import new_folder
 from murmura.core.errors import SettingError
+from murmura.studies.flag_text import parse_cutoffs, parse_models, parse_settings, parse_value
 
 
 def test_values_are_read_as_yaml_reads_them() -> None:

@@ -38,8 +38,8 @@ def test_both_orders_side_by_side(place: Path) -> None:
     assert "P@10 real" in shown
     assert "P@10 day" in shown
     told = " ".join(done.stderr.split())
-    assert "last-seen uses the order in which people had their items. The split is the same" in told
-    assert "more about the sitting than about what they will like" in told
+    assert "last-seen uses timestamps. The split is the same" in told
+    assert "part of the score may be session order" in told
     config = yaml.safe_load((place / "c" / "order-day" / "config.yaml").read_text())
     assert (config["protocol"]["name"], config["protocol"]["order"]) == ("fpl:order=day", "day")
     assert list(config["models"]) == ["last-seen"]  # to the other one both orders are one
@@ -51,7 +51,7 @@ def test_both_orders_side_by_side(place: Path) -> None:
 
     page = build(place / "c").read_text()
     assert "The order inside a day" in page
-    assert "last-seen uses the order in which people had their items. The split is the same" in page
+    assert "last-seen uses timestamps. The split is the same" in page
     assert "--order real,day" in page
     table = json.loads((place / "c" / "report-tables" / "order.json").read_text())
     assert "P@10, day" in json.dumps(table)
@@ -70,10 +70,13 @@ def test_one_order_for_all(place: Path) -> None:
     done = murmura(*BOTH, "--order", "day", "--out", "c", "--json", cwd=place)
     assert [json.loads(line)["order"] for line in done.stdout.splitlines()] == ["day", "day"]
     page = build(place / "c").read_text()
-    assert "saw whole days (UTC): what came first inside a day was hidden from training and ranking" in page
+    assert (
+        "timestamps, cut to whole days (UTC): the order inside a day was hidden from training and ranking"
+        in page
+    )
     assert "--protocol fpl:order=day" in page
     real = murmura(*BOTH, "--out", "r", cwd=place)
-    assert "last-seen uses the order in which people had their items, and saw real times" in " ".join(
+    assert "last-seen uses timestamps. If users rated many items in one session" in " ".join(
         real.stderr.split()
     )
     values = [json.loads((place / one / "mostpop-seed0" / "metrics.json").read_text()) for one in "cr"]

@@ -12,7 +12,7 @@ import yaml
 
 from murmura.algorithms import ALGORITHMS
 from murmura.baselines import BASELINES, baseline
-from murmura.cli.options import READING_FLAGS
+from murmura.data.reading import READING_KEYS
 from murmura.data.sources.synthetic import synth
 from tests.cli.processes import Done, murmura
 
@@ -234,7 +234,7 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_that_loads_data_takes_the_same_flags(tmp_path: Path, command: tuple[str, ...]) -> None:
     page = murmura(*command, "--help", cwd=tmp_path).stdout
-    missing = [name for name in READING_FLAGS if f"--{name.replace('_', '-')}" not in page]
+    missing = [name for name in READING_KEYS if f"--{name.replace('_', '-')}" not in page]
     assert not missing
 
 

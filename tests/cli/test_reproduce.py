@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from murmura.cli.app import app
 from murmura.core.errors import DataError, MurmuraError, SettingError
 from murmura.lab.papers.experiments import experiment, experiment_names
-from murmura.studies.runs.trials import side
+from murmura.studies.search.folder import side
 from tests.studies.experiment_files import check_ins, featured, small
 
 pytestmark = pytest.mark.slow

@@ -3,8 +3,7 @@
 import pytest
 
 from murmura.core.settings import meanings, settings
-from murmura.studies.configuration import describe_settings, setting_groups
-from murmura.studies.methods import names
+from murmura.studies.methods import describe_settings, names, setting_groups
 
 
 @settings

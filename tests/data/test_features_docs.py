@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from murmura.cli.options import READING_FLAGS
 from murmura.core.settings import field_names
 from murmura.data.graphs.exploration import PREFIXES
 from murmura.data.graphs.graph_triples import READERS
 from murmura.data.graphs.own_features import FeatureFiles
+from murmura.data.reading import READING_KEYS
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import prepare, protocol
 from tests.cli.processes import murmura
@@ -22,7 +22,7 @@ PAGE = DATA.partition("\n## Features of items\n")[2].partition("\n## ")[0]
 
 
 FLAGS = [
-    name for name in READING_FLAGS if name in (*field_names(FeatureFiles), "attributes") and name != "skip_bad"
+    name for name in READING_KEYS if name in (*field_names(FeatureFiles), "attributes") and name != "skip_bad"
 ]
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from murmura.cli.options import READING_FLAGS
 from murmura.core.errors import DataError, SettingError
 from murmura.core.settings import field_names
-from murmura.data.reading import Reading
+from murmura.data.reading import READING_KEYS, Reading
 from murmura.data.sources.registry import load
 from murmura.data.tables.dialect import named
 
@@ -147,4 +146,4 @@ def test_names_of_items_come_from_a_file(tmp_path: Path) -> None:
 
 def test_the_words_are_the_same_on_the_command_line_in_yaml_and_in_python() -> None:
     keywords = set(inspect.signature(load).parameters) - {"name_or_path", "data_dir"}
-    assert set(READING_FLAGS) == set(field_names(Reading)) == keywords
+    assert set(READING_KEYS) == set(field_names(Reading)) == keywords

@@ -13,9 +13,8 @@ from murmura.core.codec import changed_rows, encode_model
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.schedule import Schedule
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.federation import Federation
+from murmura.engine.federation import Federation, ModelDownloads
 from murmura.engine.fit import fit
-from murmura.engine.model_downloads import ModelDownloads
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd

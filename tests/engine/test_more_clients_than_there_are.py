@@ -19,8 +19,9 @@ from murmura.lab.papers.experiments import Counts, costs
 from murmura.runtimes.inprocess import InProcess
 from murmura.server.coordinator.setup import FederationSetup, RoundTiming
 from murmura.server.loopback import Loopback
+from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.run import compare
 from murmura.studies.sweep.folder import freshness, points
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger

@@ -11,7 +11,8 @@ from murmura.core.errors import RunError
 from murmura.lab.groups.central_splits import central_splits
 from murmura.lab.groups.group_results import GroupingPair, GroupTable, read_groups
 from murmura.report.build import analyses
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 from tests.fedsplit.worlds import raters
 
 FAST: dict[str, Any] = {"factors": 2, "epochs": 5}

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from murmura.data.sources.registry import load
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 
 KEPT = Path(__file__).parents[2] / "docs" / "results" / "fedsplit.csv"
 ROWS = ("cnmf", "cnmf-groups", "fedsplit", "fedsplit-ridge", "fedsplit-svd", "item-means")

@@ -17,11 +17,11 @@ from murmura.core.errors import DataError, FederationError, RunError, SettingErr
 from murmura.core.files import read_archive
 from murmura.core.interactions import Interactions
 from murmura.runtimes.from_dataset import describe_federation
-from murmura.server.organisations.people import SiloPeople, own_people
 from murmura.server.organisations.server import Ask, model_digest, ranges_of, serve_silos
 from murmura.server.organisations.silo import Silo
 from murmura.server.organisations.silo_messages import SiloReply, SiloRequest
 from murmura.server.organisations.silo_terms import SUPERLINK_READS, SUPERLINK_READS_EACH, SiloTerms
+from murmura.server.organisations.silo_users import SiloUsers, own_users
 from tests.cli.processes import murmura
 from tests.flower.federations import CHANNEL, SEED, cut, interactions
 
@@ -196,20 +196,20 @@ def test_terms_say_what_the_superlink_reads_and_refuse_what_it_must_not(tmp_path
 def test_own_people_draw_secrets_of_their_own_and_keep_their_items(tmp_path: Path) -> None:
     terms, _ = cut("pfpl+", METHODS["pfpl+"][0], tmp_path)
     rows = Interactions.of(np.array(["ann", "bob", "ann"]), terms.description.items.labels[[3, 3, 7]])
-    one, other = (own_people(rows, terms, first=38) for _ in range(2))
+    one, other = (own_users(rows, terms, first=38) for _ in range(2))
     assert not np.array_equal(one.secrets, other.secrets)
     one.write(tmp_path / "own", terms)
-    held = SiloPeople.read(tmp_path / "own", terms)
+    held = SiloUsers.read(tmp_path / "own", terms)
     assert held.data.item.tolist() == [3, 3, 7]
     assert (held.first, held.clients) == (38, 2)
     with pytest.raises(DataError, match="clients 0 to 39, but these people would be 39 to 40"):
-        own_people(rows, terms, first=39)
+        own_users(rows, terms, first=39)
     with pytest.raises(DataError, match="item 999 is not among the 30 known ones"):
-        own_people(Interactions.of(np.array([1]), np.array([999])), terms, 0)
+        own_users(Interactions.of(np.array([1]), np.array([999])), terms, 0)
 
 
 def test_nothing_but_the_apps_needs_flwr() -> None:
-    names = ["silo_terms", "people", "silo_messages", "silo", "server"]
+    names = ["silo_terms", "silo_users", "silo_messages", "silo", "server"]
     code = "import sys; sys.modules['flwr'] = None\n"
     code += f"for n in {names}: __import__('murmura.server.organisations.' + n)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -61,7 +61,7 @@ REVEALED = [
     "murmura.channel.ledger.Ledger",
     "type[murmura.baselines.base.Baseline]",
     "murmura.core.model.RankedLists",
-    "murmura.studies.runs.trials.Trial",
+    "murmura.studies.search.folder.Trial",
     "murmura.studies.compare.run.Comparison",
     "Generator[murmura.studies.compare.run.EntryMeans, None, None]",
     "def (folder: pathlib.Path, out: pathlib.Path | None =) -> pathlib.Path",

@@ -80,7 +80,7 @@ def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(
     tmp_path: Path, number: float, why: str
 ) -> None:
     world = World(tmp_path, ratings(), "fedsplit", {"factors": 2, "patterns": 3}, LEAST, groups=GROUPS)
-    sends = world.setup.itinerary().opening[1].sends
+    sends = world.setup.itinerary().setup[1].sends
 
     def twisted(method: str, url: str, body: bytes) -> bytes:
         """Place 2 sends another number."""

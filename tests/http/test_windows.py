@@ -188,7 +188,7 @@ def test_a_manifest_of_another_window_is_refused_by_devices_and_aggregators(tmp_
         assert refused.value.code == "forged"
         manifest = replace(live.manifest, window=1)
         with pytest.raises(RefusedError, match="must lie in the window of its time, but says 1"):
-            world.aggregators["seed"]._check_window(manifest, world.setup.itinerary().opening[0])
+            world.aggregators["seed"]._check_window(manifest, world.setup.itinerary().setup[0])
 
     asyncio.run(scenario())
 

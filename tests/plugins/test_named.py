@@ -11,8 +11,7 @@ from murmura.cli.app import app
 from murmura.core.errors import SettingError
 from murmura.data.sources.registry import SOURCES, every_source, load
 from murmura.evaluation import METRICS, metric_of
-from murmura.studies.configuration import describe_settings
-from murmura.studies.methods import method_class, names
+from murmura.studies.methods import describe_settings, method_class, names
 from tests.plugins.packages import install
 
 BASELINE = """

@@ -13,10 +13,10 @@ from murmura.report import build
 from murmura.report.build import analyses
 from murmura.report.drawing import CURVES, VARIABLES, curve_styles, power, ramp
 from murmura.report.summary import summarise
-from murmura.studies.compare.folder import ComparisonFolder, read_runs
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.folder import ComparisonFolder, Sweep, read_runs
+from murmura.studies.compare.run import compare
 from murmura.studies.item_exposure import bias, frequencies
-from murmura.studies.sweep.folder import Sweep
 from murmura.studies.sweep.run import plan_sweep, sweep
 from murmura.studies.sweep.section import value_places
 from tests.studies.worlds import small_world

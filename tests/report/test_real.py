@@ -18,7 +18,8 @@ from murmura.core.catalogue import Dataset
 from murmura.data.sources.registry import load
 from murmura.report import build
 from murmura.studies.compare import command as compare_command
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 from tests.studies.worlds import small_world
 
 pytestmark = pytest.mark.slow

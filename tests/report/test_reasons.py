@@ -13,7 +13,8 @@ from murmura.lab.analyses.fidelity_section import MOST, Bar, ExplainedItem, read
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.report import build
 from murmura.report.build import analyses
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 from murmura.studies.configuration import FitConfig, check_config
 from murmura.studies.fit.run import fit_run
 from tests.studies.test_fidelity import QUICK, write_world

@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.cli import options
 from murmura.engine.run_folder import Run
 from murmura.report.command_lines import FILE, inline, rerun
+from murmura.studies import flag_text
 from murmura.studies.compare.folder import ComparisonFolder
 
 plain = st.recursive(
@@ -45,7 +45,7 @@ def flags(command: list[str]) -> dict[str, list[str]]:
 
 @given(plain)
 def test_a_setting_comes_back_as_it_was(value: Any) -> None:
-    assert options.parse_value(inline(value)) == value
+    assert flag_text.parse_value(inline(value)) == value
 
 
 def test_compare_gives_the_configuration_back() -> None:
@@ -66,11 +66,11 @@ def test_compare_gives_the_configuration_back() -> None:
     }
     (first, *_), last = commands(config)[:1], commands(config)[-1]
     given_flags = flags(first)
-    read = options.parse_models(given_flags["--models"][0])
-    for label, own in options.parse_settings(given_flags["-S"], list(read)).items():
+    read = flag_text.parse_models(given_flags["--models"][0])
+    for label, own in flag_text.parse_settings(given_flags["-S"], list(read)).items():
         read[label] |= own
     assert read == models
-    assert options.parse_cutoffs(given_flags["--at"][0]) == (1, 10)
+    assert flag_text.parse_cutoffs(given_flags["--at"][0]) == (1, 10)
     assert given_flags["--data"] == ["my data.csv"]
     assert given_flags["--data-dir"] == ["/some where"]
     assert given_flags["--protocol"] == ["fpl"]
@@ -115,7 +115,7 @@ def test_fit_and_evaluate_give_a_single_run_back() -> None:
         "cutoffs": [10],
     }
     fit, evaluate, report = commands(config)
-    assert options.parse_settings(flags(fit)["-S"], ["ease"]) == {"ease": {"l2": 250.0}}
+    assert flag_text.parse_settings(flags(fit)["-S"], ["ease"]) == {"ease": {"l2": 250.0}}
     assert flags(fit)["--model"] == ["ease"]
     assert flags(fit)["--seed"] == ["2"]
     assert evaluate == ["murmura", "evaluate", "again", "--at", "10"]

@@ -20,7 +20,7 @@ from murmura.runtimes.dask import DaskTasks, dask_client
 from murmura.runtimes.ranges import RangePlan
 from murmura.runtimes.sharded_training import ShardedTraining
 from murmura.runtimes.shards import arrays_of
-from murmura.runtimes.tasks import InlineTasks, Near, TaskEngine
+from murmura.runtimes.tasks import Near, TaskEngine
 from murmura.testing import crowd
 
 ROUNDS = 3
@@ -60,7 +60,7 @@ class Killing(DaskTasks):
         return super().submit(function, *arguments, near=near)
 
 
-class Twice(InlineTasks):
+class Twice(TaskEngine):
     """Every task is run twice."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any, near: Near | None = None) -> Any:

@@ -26,7 +26,7 @@ from murmura.core.errors import FederationError, SettingError
 from murmura.runtimes.cluster import Cluster
 from murmura.runtimes.dask import DaskTasks, dask_client
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.tasks import InlineTasks
+from murmura.runtimes.tasks import TaskEngine
 from murmura.studies.worker_pool import Workers, processes
 from tests.ports import free_ports
 from tests.runtimes.kills import Killing, Twice, digest, training
@@ -49,7 +49,7 @@ PATIENCE = 600.0  # seconds of a busy machine
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What one process leaves."""
-    return finished(InlineTasks(), tmp_path_factory.mktemp("inline"))
+    return finished(TaskEngine(), tmp_path_factory.mktemp("inline"))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def client() -> Iterator[object]:
         yield made
 
 
-def finished(tasks: InlineTasks | DaskTasks, folder: Path) -> str:
+def finished(tasks: TaskEngine, folder: Path) -> str:
     done = training(tasks, folder)
     done.run(done.plan.itinerary.rounds)
     return digest(done)
@@ -129,7 +129,7 @@ def test_a_killed_driver_goes_on_from_its_files(task: str, number: int, expected
     words = [sys.executable, "-m", "tests.runtimes.kills", "local:2", str(tmp_path), task]
     killed = subprocess.run([*words, str(number)], capture_output=True, text=True, timeout=PATIENCE)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert finished(InlineTasks(), tmp_path) == expected
+    assert finished(TaskEngine(), tmp_path) == expected
 
 
 @pytest.mark.skipif(not ALL, reason="in make test-cluster")

@@ -7,7 +7,6 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.fpl.fpl import FPL
-from murmura.channel.sum_protocol import AbortedSumError
 from murmura.core.channel import MECHANISMS, SUM_PROTOCOLS, ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.core.rng import Rng
@@ -15,6 +14,7 @@ from murmura.core.schedule import Schedule
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.protections.sum_protocol import AbortedSumError
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.server.coordinator.setup import configured

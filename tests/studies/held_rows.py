@@ -10,7 +10,7 @@ from typing import Any
 
 from murmura.core.catalogue import Split
 from murmura.core.interactions import Interactions
-from murmura.studies.compare.side_by_side import FittedFiles, TrainingPart, fit_held
+from murmura.studies.compare.run import FittedFiles, TrainingPart, fit_held
 
 FILE = "held.json"
 KILLED = "MURMURA_TEST_KILLED"  # names the file that the first to be killed leaves

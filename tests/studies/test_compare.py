@@ -11,7 +11,8 @@ from murmura.core.catalogue import Split
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.run_folder import Run
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 from tests.studies.worlds import small_world
 
 

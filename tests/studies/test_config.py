@@ -5,15 +5,8 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import SettingError
-from murmura.studies.configuration import (
-    CompareConfig,
-    FitConfig,
-    check_config,
-    describe_settings,
-    load_config,
-    schema,
-)
-from murmura.studies.methods import names
+from murmura.studies.configuration import CompareConfig, FitConfig, check_config, load_config, schema
+from murmura.studies.methods import describe_settings, names
 
 GOOD = """\
 data: ml-1m

@@ -2,7 +2,7 @@
 
 from murmura.lab.analyses.convergence_section import convergence, convergence_section
 from murmura.report.table import to_csv
-from murmura.studies.runs.trials import Trial
+from murmura.studies.search.folder import Trial
 
 
 def trial(row: str, curve: tuple[float, ...], **settings: object) -> Trial:

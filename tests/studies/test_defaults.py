@@ -13,9 +13,9 @@ import yaml
 from murmura.core.errors import SettingError
 from murmura.lab.papers.experiments import experiment
 from murmura.studies.blend.run import MODEL, Blend, choose
-from murmura.studies.methods import defaults, method, model_and_pi, whole_settings
-from murmura.studies.runs.trials import Trial, TrialHistory, side
-from murmura.studies.search.grid import curve_of, name_of
+from murmura.studies.methods import defaults, method, model_and_pi, resolved_settings
+from murmura.studies.search.folder import Trial, TrialHistory, name_of, side
+from murmura.studies.search.grid import curve_of
 from murmura.studies.search.plan_file import read_plan
 from murmura.studies.search.tpe import Tpe
 
@@ -82,10 +82,10 @@ def test_a_default_without_a_grid_won_in_the_trials_of_a_table(protocol: str, da
         pi, disclosure = float(settings.pop("pi", 1)), settings.pop("disclosure", "per-triple")
         assert disclosure == "per-triple"  # which is no matter at pi = 1
         numbers = {key: float(value) for key, value in settings.items()}
-        whole = whole_settings(model, {**numbers, "epochs": int(row["best epoch"])})
+        whole = resolved_settings(model, {**numbers, "epochs": int(row["best epoch"])})
         tried += [(float(row["P@10 on validation"]), whole)] if pi == 1 else []
     assert len(tried) >= 6
-    assert whole_settings(model, defaults(protocol, data, model)) == max(tried, key=lambda one: one[0])[1]
+    assert resolved_settings(model, defaults(protocol, data, model)) == max(tried, key=lambda one: one[0])[1]
 
 
 @pytest.mark.parametrize(("protocol", "data", "model"), BLENDED)

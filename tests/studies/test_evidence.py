@@ -7,7 +7,7 @@ import pytest
 
 from murmura.engine.run_folder import Run
 from murmura.studies.leaks.check import Evidence
-from murmura.studies.runs.trials import Trial
+from murmura.studies.search.folder import Trial
 
 LOW, HIGH = (Trial({"factors": k}, value, model="mf", row="mf") for k, value in ((3, 0.7), (5, 0.9)))
 

@@ -10,7 +10,7 @@ from murmura.core.errors import RunError
 from murmura.engine.run_folder import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.studies.configuration import DataConfig
-from murmura.studies.export.run import evaluate_lists, export_run
+from murmura.studies.evaluate.run import evaluate_lists, export_run
 from tests.cli.processes import murmura, ratings
 
 MODELS = (

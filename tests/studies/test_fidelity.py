@@ -10,7 +10,8 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.model import ScoreTerms
 from murmura.data.sources.registry import load
 from murmura.lab.analyses.fidelity import FIDELITY, REASONS, fidelity_of, removals
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 from murmura.studies.methods import method
 from tests.studies.worlds import small_world
 

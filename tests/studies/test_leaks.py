@@ -21,12 +21,14 @@ from murmura.engine.sealed import Sealed
 from murmura.evaluation.significance import chance_of
 from murmura.lab.papers.experiments import read_experiment
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
+from murmura.studies.evaluate.run import evaluate_run
 from murmura.studies.leaks.check import LeakCheck, check_leaks
 from murmura.studies.leaks.isolated_process import isolated
 from murmura.studies.methods import method
 from murmura.studies.search.folder import TRIALS
-from murmura.studies.search.run import evaluate_search, search_run
+from murmura.studies.search.run import search_run
 from tests.cli.processes import murmura, ratings
 from tests.engine.test_sealed import ready
 from tests.hypothesis_profiles import examples
@@ -98,7 +100,7 @@ def test_every_kind_of_folder_is_read(tmp_path: Path) -> None:
     list(search_run(config(tmp_path), folder))
     before = verdicts(list(check_leaks(folder)))
     assert ("search", "selection") in before
-    evaluate_search(folder)
+    evaluate_run(folder)
     after = verdicts(list(check_leaks(folder, trials=1)))
     assert ("search", "refit") in after
     assert set(before.values()) | set(after.values()) == {"clean"}
@@ -139,7 +141,7 @@ def test_other_data_proves_nothing(tmp_path: Path) -> None:
 def test_a_choice_after_the_opening_is_noticed(tmp_path: Path) -> None:
     folder = tmp_path / "search"
     list(search_run(config(tmp_path), folder))
-    evaluate_search(folder)
+    evaluate_run(folder)
     opened = Run.open(folder).read("opened.json")
     opened["choice"]["model"]["k"] = 77
     (folder / "opened.json").write_text(json.dumps(opened))

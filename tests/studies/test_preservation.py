@@ -11,7 +11,8 @@ from murmura.core.contract import FederationInfo
 from murmura.core.errors import DataError, RunError
 from murmura.data.sources.registry import load
 from murmura.lab.analyses.preservation import PRESERVATION, preserved, rankings, totals
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 from murmura.studies.methods import method
 from tests.studies.test_fidelity import compared, world
 

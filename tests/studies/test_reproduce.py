@@ -15,9 +15,9 @@ from murmura.engine.run_folder import Run
 from murmura.lab.papers.experiment_page import write
 from murmura.lab.papers.experiments import read_experiment
 from murmura.lab.papers.reproduce import ExperimentPlace, fits, reproduce
-from murmura.studies.compare.run import usual_settings
+from murmura.studies.compare.comparison_plan import default_settings
 from murmura.studies.configuration import DataConfig
-from murmura.studies.runs.trials import Trial, best
+from murmura.studies.search.folder import Trial, best
 from tests.cli.processes import MURMURA, alive, children, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 
@@ -289,7 +289,7 @@ def test_a_row_may_take_what_compare_takes_below_its_own_settings(tmp_path: Path
     chosen = json.loads((place.folder / "choices.json").read_text("utf-8"))
     ruled, plain = (chosen[label]["entries"][label] for label in ("ruled", "plain"))
     asked = DataConfig(name=str(data)).prepare(place.experiment.protocol, None)
-    usual, by_rule = usual_settings("bpr-mf", asked, {"epochs": 2})
+    usual, by_rule = default_settings("bpr-mf", asked, {"epochs": 2})
     assert by_rule
     assert {key: ruled[key] for key in usual} == {**usual, "epochs": 2}
     assert {key: plain[key] for key in usual} != {**usual, "epochs": 2}

@@ -12,7 +12,9 @@ from murmura.core.catalogue import TEST, Catalogue, Dataset, Split
 from murmura.core.errors import RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.engine.protocol import PreparedData, Selection, prepare, protocol, whole_split
-from murmura.studies.search.grid import Trial, best, grid, name_of, search
+from murmura.studies.search.folder import Trial, best, name_of
+from murmura.studies.search.grid import search
+from murmura.studies.search.space import grid
 from murmura.studies.search.tpe import Tpe
 from tests.studies.worlds import small_world
 

@@ -12,8 +12,9 @@ from murmura.engine.run_folder import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.report import build
 from murmura.studies.configuration import DataConfig
+from murmura.studies.evaluate.run import evaluate_run
 from murmura.studies.search.folder import CHOICE, TRIALS, SearchFolder
-from murmura.studies.search.run import SearchConfig, evaluate_search, search_run
+from murmura.studies.search.run import SearchConfig, search_run
 from tests.cli.processes import killed_at, murmura, ratings
 
 pytestmark = pytest.mark.slow
@@ -35,10 +36,10 @@ def test_the_choice_is_kept_and_the_test_part_opened_once(tmp_path: Path) -> Non
     assert not run.has("metrics.json")
     chosen = run.read(CHOICE)
     assert chosen["value"] == max(trial.value for trial in found)
-    values = evaluate_search(folder)
+    values = evaluate_run(folder)
     assert run.read(OPENED)["choice"] == {"model": {"name": "user-knn", **chosen["settings"]}}
     assert run.status == "done"
-    assert evaluate_search(folder) == values  # the same choice, the same numbers
+    assert evaluate_run(folder) == values  # the same choice, the same numbers
     page = build(folder).read_text()
     assert "opened once" in page
     assert "Search history" in page
@@ -47,13 +48,13 @@ def test_the_choice_is_kept_and_the_test_part_opened_once(tmp_path: Path) -> Non
 def test_after_the_opening_nothing_is_chosen(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     list(search_run(config(tmp_path), folder))
-    evaluate_search(folder)
+    evaluate_run(folder)
     with pytest.raises(RunError, match="before the test part is opened"):
         list(search_run(config(tmp_path), folder))
     other = {**json.loads((folder / CHOICE).read_text()), "settings": {"k": 3}}
     (folder / CHOICE).write_text(json.dumps(other))
     with pytest.raises(RunError, match="start in a new folder"):
-        evaluate_search(folder)
+        evaluate_run(folder)
 
 
 @pytest.mark.smoke
@@ -65,7 +66,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert Run.open(folder).status == "interrupted"
     assert "interrupted" in build(folder).read_text()
     with pytest.raises(RunError, match="must hold a finished search, but it is interrupted"):
-        evaluate_search(folder)
+        evaluate_run(folder)
     with pytest.raises(RunError, match="holds another"):
         list(search_run(config(tmp_path, metric="R@10"), folder))
     with pytest.raises(SettingError, match="use --sampler tpe"):

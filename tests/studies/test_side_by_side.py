@@ -15,10 +15,12 @@ import pytest
 from murmura.core.errors import DataError, MissingExtraError, SettingError
 from murmura.core.settings import field_names
 from murmura.engine.protocol import prepare, protocol, whole_split
-from murmura.studies.compare import side_by_side
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare import run as runner
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 from murmura.studies.methods import method_class, names
-from murmura.studies.search.grid import grid, search
+from murmura.studies.search.grid import search
+from murmura.studies.search.space import grid
 from murmura.studies.worker_pool import Workers, as_finished, processes
 from tests.studies import held_rows
 from tests.studies.worlds import rated_world, small_world
@@ -80,7 +82,7 @@ def test_a_model_that_was_handed_back_leaves_the_files_of_one_fitted_here(
             why = str(error)
     else:
         pytest.skip(why)
-    monkeypatch.setattr(side_by_side, "processes", lambda workers, common: processes(1, common))
+    monkeypatch.setattr(runner, "processes", lambda workers, common: processes(1, common))
     list(compare(ready, tmp_path / "there", workers=2))
     assert files(tmp_path / "there") == files(tmp_path / "here")
 
@@ -94,9 +96,9 @@ def test_no_test_row_is_in_a_worker_of_a_comparison(
 ) -> None:
     world, rules = small_world(), protocol("default", small_world())
     split = whole_split(world, rules)
-    monkeypatch.setattr(side_by_side, "fit_held", held_rows.fit_and_look)
+    monkeypatch.setattr(runner, "fit_held", held_rows.fit_and_look)
     if impostor:
-        monkeypatch.setattr(side_by_side, "TrainingPart", partial(held_rows.SentWhole, split=split))
+        monkeypatch.setattr(runner, "TrainingPart", partial(held_rows.SentWhole, split=split))
     list(compare(plan(world, "default", MODELS), tmp_path / "out", workers=workers))
     seen = [json.loads(file.read_text()) for file in (tmp_path / "out").rglob(held_rows.FILE)]
     found = {(user, item) for rows in seen for user, item in rows}
@@ -110,7 +112,7 @@ def test_no_test_row_is_in_a_worker_of_a_comparison(
 def test_a_worker_killed_in_a_fit_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ready, lines = plan(small_world(), "default", MODELS, seeds=2), list[str]()
     list(compare(ready, tmp_path / "one"))
-    monkeypatch.setattr(side_by_side, "fit_held", held_rows.fit_after_a_kill)
+    monkeypatch.setattr(runner, "fit_held", held_rows.fit_after_a_kill)
     monkeypatch.setenv(held_rows.KILLED, str(tmp_path / "killed"))
     list(compare(ready, tmp_path / "two", workers=Workers(2, said=lines.append)))
     assert len(lines) == 1

@@ -11,11 +11,24 @@ import pytest
 from murmura.core.errors import SettingError
 from murmura.lab.papers.rule_check import KnownTrials, fitted, known_trials, left_out, setting_name
 from murmura.report import build
-from murmura.studies.compare.run import compare, plan
-from murmura.studies.methods import TWINS, defaults, method, method_class, whole_settings
-from murmura.studies.runs.trials import read_history
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.notes import rule_sentence
+from murmura.studies.compare.run import compare
+from murmura.studies.methods import (
+    EQUIVALENTS,
+    LADDER,
+    MANY,
+    RULES,
+    Sizes,
+    by_rule,
+    defaults,
+    method,
+    method_class,
+    resolved_settings,
+    rung,
+)
+from murmura.studies.search.folder import read_history
 from murmura.studies.search.plan_file import read_plan
-from murmura.studies.size_rule import LADDER, MANY, RULES, Sizes, by_rule, rule_sentence, rung
 from tests.cli.processes import murmura
 from tests.studies.worlds import small_world
 
@@ -146,9 +159,9 @@ def test_compare_takes_the_rule_where_nothing_is_kept_and_says_so(tmp_path: Path
     ready = plan(small_world(), "default", models)
     sizes = Sizes.of(ready.prepared.split.train)
     by_label = {entry.label: entry for entry in ready.entries}
-    assert by_label["ease"].settings == whole_settings("ease", by_rule("ease", sizes))
-    assert by_label["mine"].settings == whole_settings("user-knn", {**by_rule("user-knn", sizes), "k": 5})
-    assert ready.ruled == ["ease", "mine"]
+    assert by_label["ease"].settings == resolved_settings("ease", by_rule("ease", sizes))
+    assert by_label["mine"].settings == resolved_settings("user-knn", {**by_rule("user-knn", sizes), "k": 5})
+    assert ready.from_size_rule == ["ease", "mine"]
     list(compare(ready, tmp_path / "c"))
     kept = json.loads((tmp_path / "c" / "rule.json").read_text())
     assert kept["by rule"] == ["ease", "mine"]
@@ -166,7 +179,7 @@ def test_compare_takes_the_rule_where_nothing_is_kept_and_says_so(tmp_path: Path
 def test_settings_that_are_all_given_are_not_the_rules() -> None:
     given = {**by_rule("item-knn", FEW), "name": "item-knn", "k": 3}
     ready = plan(small_world(), "default", {"all": given, "mostpop": {}})
-    assert ready.ruled == []
+    assert ready.from_size_rule == []
     assert rule_sentence({"by rule": []}) == ""
     assert rule_sentence({}) == ""
 
@@ -174,17 +187,17 @@ def test_settings_that_are_all_given_are_not_the_rules() -> None:
 def test_rounds_that_are_given_leave_the_rule_no_epochs_to_set() -> None:
     given = {"name": "cfpl", "rounds": 3, "clients": 5, "alpha": 0.1, "factors": 2}
     ready = plan(small_world(), "default", {"a": given, "b": {**given, "rounds": None}})
-    assert ready.ruled == ["b"]
+    assert ready.from_size_rule == ["b"]
 
 
 def test_kept_settings_come_before_the_rule() -> None:
     world = replace(small_world(), name="ml-100k")
     (entry,) = plan(world, "default", {"ease": {}}).entries
-    assert entry.settings == whole_settings("ease", defaults("default", "ml-100k", "ease"))
-    assert not entry.by_rule
+    assert entry.settings == resolved_settings("ease", defaults("default", "ml-100k", "ease"))
+    assert not entry.from_size_rule
 
 
-@pytest.mark.parametrize(("pooled", "federated"), sorted(TWINS.items()))
+@pytest.mark.parametrize(("pooled", "federated"), sorted(EQUIVALENTS.items()))
 def test_a_twin_takes_what_is_kept_for_its_other(pooled: str, federated: str) -> None:
     for protocol in ("fpl", "fpl:order=day", "default", "kgflex"):
         for data in ("ml-1m", "ml-100k", "yahoo-movies"):

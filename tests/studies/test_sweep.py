@@ -8,8 +8,8 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.run_folder import Run
-from murmura.studies.compare.folder import ComparisonFolder, run_name
-from murmura.studies.sweep.folder import Sweep, points
+from murmura.studies.compare.folder import ComparisonFolder, Sweep, run_name
+from murmura.studies.sweep.folder import points
 from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.studies.worlds import small_world
 
@@ -144,7 +144,8 @@ def test_a_model_is_swept_or_stands_beside() -> None:
 
 
 def test_an_ordinary_comparison_is_no_sweep(tmp_path: Path) -> None:
-    from murmura.studies.compare.run import compare, plan
+    from murmura.studies.compare.comparison_plan import plan
+    from murmura.studies.compare.run import compare
 
     list(compare(plan(small_world(), "default", {"mostpop": {}}), tmp_path / "c"))
     assert ComparisonFolder.open(tmp_path / "c").sweep is None

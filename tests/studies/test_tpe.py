@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from murmura.core.errors import RunError, SettingError
-from murmura.studies.runs.trials import Trial, name_of
+from murmura.studies.search.folder import Trial, name_of
 from murmura.studies.search.grid import search
-from murmura.studies.search.tpe import Range, Space, Tpe, corners, parse_range
+from murmura.studies.search.space import Range, Space, corners, parse_range
+from murmura.studies.search.tpe import Tpe
 from tests.studies.test_search import ready
 
 pytestmark = pytest.mark.slow

@@ -2,11 +2,10 @@
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -112,10 +111,7 @@ class Shrinking(WorkerPool):
 
     def __init__(self) -> None:
         self.threads, sizes = ThreadPoolExecutor(1), iter([8])
-        super().__init__(lambda: next(sizes, 1))
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self.threads.submit(fn, *args, **kwargs)
+        super().__init__(lambda: next(sizes, 1), self.threads.submit)
 
 
 def test_workers_that_are_lost_cost_no_result() -> None:

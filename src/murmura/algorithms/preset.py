@@ -58,6 +58,9 @@ class Preset:
         return _settings_of(self)
 
 
+UNWEIGHTED = Weighting()  # of a preset without criteria: every update counts alike
+
+
 class ConfiguredPreset:
     """What every preset is once its settings are known."""
 
@@ -100,7 +103,7 @@ class ConfiguredPreset:
 
     def weighting(self) -> Weighting:
         """Whose update counts how much."""
-        return self._part(Weighting) if Weighting in self.preset.parts else Weighting()
+        return self._part(Weighting) if Weighting in self.preset.parts else UNWEIGHTED
 
     def unused(self) -> tuple[str, ...]:
         """The settings that say nothing as things are: how to weight, where there are no criteria.

@@ -30,7 +30,7 @@ from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total
 from murmura.core.errors import FederationError, SettingError
-from murmura.core.kernel import VectorSlice
+from murmura.core.kernel import CompiledChannel, VectorSlice
 from murmura.core.message import TableSpec
 from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.settings import changed
@@ -217,6 +217,26 @@ class Chain:
         vector[there] *= np.floor(most / length / _ARITHMETIC) * _ARITHMETIC  # the same on every processor
         bound = f"a sum of {count} devices must be at most {most:.6g} long"
         return [f"{bound}, but is {length:.6g}: one broke its clip"]
+
+
+@dataclass(frozen=True, eq=False)
+class ChainOfSum(CompiledChannel):
+    """A chain whose sum is treated in another way; the vectors of the devices stay the same."""
+
+    chain: Chain
+
+    @property
+    def words(self) -> int:
+        """The length of a vector."""
+        return self.chain.words
+
+    def block(self, round: int) -> Ints:
+        """The items whose rows travel."""
+        return self.chain.block(round)
+
+    def vector_slice(self, table: str, round: int) -> VectorSlice:
+        """Where and how a table travels."""
+        return self.chain.vector_slice(table, round)
 
 
 def chain(

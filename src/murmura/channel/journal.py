@@ -150,8 +150,8 @@ def journals(place: Path) -> list[Journal]:
 
 
 def _text(entry: JournalEntry) -> str:
-    told = {name: value for name, value in asdict(entry).items() if value is not None}
-    return json.dumps(told, sort_keys=True, separators=(",", ":"))
+    given = {name: value for name, value in asdict(entry).items() if value is not None}
+    return json.dumps(given, sort_keys=True, separators=(",", ":"))
 
 
 def _link(before: str, text: str) -> str:

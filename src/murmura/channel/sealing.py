@@ -6,6 +6,7 @@ for goes into the context as `info`: opened for anything else, it does not open.
 
 from __future__ import annotations
 
+import os
 from functools import cache, lru_cache
 from typing import Any
 
@@ -45,6 +46,25 @@ def unseal(sealed: bytes | memoryview, private: bytes, info: bytes) -> bytes:
         raise FederationError(
             "a sealed message must be sealed to this machine's key for this round, but is not."
         ) from None
+
+
+class ContentComparison:
+    """Tells contents apart under a key that is drawn here: AES-GCM, some ten times as fast as SHA-256.
+
+    One nonce serves all of them, as neither the key nor a digest leaves the memory of this process; contents of
+    somebody who knows neither are taken for one another with a probability of about 2**-100.
+    """
+
+    def __init__(self) -> None:
+        try:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        except ModuleNotFoundError:
+            raise MissingExtraError("a federation over HTTP", "serve") from None
+        self._key, self._nonce = AESGCM(os.urandom(16)), bytes(12)
+
+    def digest(self, content: bytes, mark: bytes = b"") -> bytes:
+        """What the same content under the same mark has too, and no other."""
+        return self._key.encrypt(self._nonce, mark, content)
 
 
 @lru_cache(KEPT_KEYS)

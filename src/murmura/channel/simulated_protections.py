@@ -1,4 +1,4 @@
-"""What only simulations take in place of two aggregators: where each is; imported when one is asked for."""
+"""What only simulations take in place of two aggregators (`lab.protections`), imported when asked for."""
 
 from __future__ import annotations
 
@@ -6,21 +6,8 @@ from collections.abc import Callable
 
 from murmura.channel.chain import Chain
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.channel.sum_protocol import SumProtocol
 from murmura.core.plugins import imported
-
-# by the name that the setting `channel` gives them
-PROTOCOLS = {
-    "shares": "murmura.lab.protections.additive:three_shares",
-    "masks": "murmura.lab.protections.pairwise_masks:PairwiseMasks",
-    "ckks": "murmura.lab.protections.ckks:Ckks",
-}
-
-
-def sum_protocol(name: str) -> SumProtocol:
-    """Another protocol for the same sum."""
-    made: SumProtocol = imported(PROTOCOLS[name])()
-    return made
+from murmura.core.rng import Words
 
 
 def mechanism_chain() -> Callable[..., Chain]:
@@ -32,4 +19,11 @@ def mechanism_chain() -> Callable[..., Chain]:
 def mechanism_terms() -> Callable[..., NoiseTerms]:
     """What makes the terms of such noise."""
     made: Callable[..., NoiseTerms] = imported("murmura.lab.protections.simulated_mechanisms:mechanism_terms")
+    return made
+
+
+def protected_sum() -> Callable[..., tuple[Words, tuple[int, ...], int] | None]:
+    """What adds up vectors by another protocol; its docstring says what it takes and gives."""
+    made: Callable[..., tuple[Words, tuple[int, ...], int] | None]
+    made = imported("murmura.lab.protections.sum_protocol:protected_sum")
     return made

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from murmura.cli.commands import COMMANDS, Command
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MurmuraError
+from murmura.core.plugins import Registry, imported
 
 INTERRUPTED = 130
 EXIT_CODES = (
@@ -20,9 +21,66 @@ EXIT_CODES = (
     "5 optional part missing, 6 refused by the federation, 7 a leak, 130 interrupted."
 )
 
+Command = Callable[..., object] | typer.Typer
+
+COMMANDS: Registry[Command] = Registry(
+    "command",
+    "murmura.commands",
+    {
+        "fit": "murmura.studies.fit.command:fit",
+        "evaluate": "murmura.studies.evaluate.command:evaluate",
+        "compare": "murmura.studies.compare.command:compare",
+        "search": "murmura.studies.search.command:search",
+        "blend": "murmura.studies.blend.command:blend",
+        "sweep": "murmura.studies.sweep.command:sweep",
+        "recommend": "murmura.studies.recommend.command:recommend",
+        "report": "murmura.cli.report:report",
+        "export": "murmura.studies.evaluate.command:export",
+        "check-leaks": "murmura.studies.leaks.command:check_leaks",
+        "privacy": "murmura.studies.privacy_plan.command:privacy_app",
+        "simulate": "murmura.runtimes.command:simulate",
+        "data": "murmura.data.command:data_app",
+        "config": "murmura.cli.config:config_app",
+        "demo": "murmura.studies.compare.command:demo",
+        "doctor": "murmura.cli.doctor:doctor",
+        "serve": "murmura.server.commands.serve:serve",
+        "aggregate": "murmura.server.commands.aggregate:aggregate",
+        "invite": "murmura.server.commands.invite:invite_app",
+        "rounds": "murmura.server.commands.rounds:rounds_app",
+        "verify": "murmura.server.commands.verify:verify",
+        "silos": "murmura.server.organisations.command:silos_app",
+        "join": "murmura.device.commands.join:join",
+        "consent": "murmura.device.commands.consent:consent",
+        "ledger": "murmura.device.commands.ledger:ledger_app",
+        "log": "murmura.device.commands.log:log_app",
+        "leave": "murmura.device.commands.leave:leave",
+        "devices": "murmura.device.commands.devices:devices",
+        "reproduce": "murmura.lab.papers.command:reproduce_app",
+        "analyse": "murmura.lab.analyses.command:analyse_app",
+        "audit": "murmura.lab.audits.command:audit",
+        "groups": "murmura.lab.groups.command:groups_app",
+    },
+    "a function with the parameters of typer, or a typer.Typer",
+    lambda name, found: found if callable(found) or isinstance(found, typer.Typer) else None,
+)
+
+# what commands of other rooms show of the papers' studies, and where it is
+OF_THE_LAB = {
+    "data facts": "murmura.lab.papers.data_facts:data_facts",
+    "rule check": "murmura.lab.papers.rule_check:check_rule",
+}
+
+
+def of_the_lab(name: str) -> Callable[..., Any]:
+    """A function of the lab, imported now."""
+    found: Callable[..., Any] = imported(OF_THE_LAB[name])
+    return found
+
 
 class Commands(TyperGroup):
     """The commands of the table: only the one that is asked for is imported."""
+
+    listing = False  # whether only names and first sentences are wanted, of which no flag is a part
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Ours in the order of the table, then those of other packages."""
@@ -30,6 +88,8 @@ class Commands(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of that name; one that cannot be imported stands in the list all the same."""
+        if self.listing and cmd_name in COMMANDS:
+            return TyperCommand(cmd_name, help=_about(cmd_name))
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         try:
@@ -37,11 +97,27 @@ class Commands(TyperGroup):
         except MurmuraError as error:
             return _command(cmd_name, _broken(error))
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list of all commands."""
+        self.listing = True
+        super().format_commands(ctx, formatter)
+        self.listing = False
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """What the words ask for; a broken command of another package says so in its own sentence."""
         if args and args[0] in COMMANDS:
             COMMANDS.get(args[0])
         return super().resolve_command(ctx, args)
+
+
+def _about(name: str) -> str:
+    """What a command is for; of one that cannot be imported, why."""
+    try:
+        found = COMMANDS.get(name)
+    except MurmuraError as error:
+        return str(error)
+    said = found.info.help if isinstance(found, typer.Typer) else found.__doc__
+    return inspect.cleandoc(said if isinstance(said, str) else "")
 
 
 def _broken(error: MurmuraError) -> Callable[[], None]:

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from murmura.cli.console import say, size, table
-from murmura.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from murmura.report.summary import ModelSummary, Results
-    from murmura.report.table import ReportTable
-    from murmura.studies.compare.run import Comparison, EntryMeans
+    from murmura.studies.compare.comparison_plan import Comparison, EntryMeans
 
 READS = "the server reads"  # the heading of who can read what
 INTERVAL = "95 %"
@@ -96,8 +94,7 @@ def _decimals(plan: Comparison, results: Results, key: str) -> int:
 
 def _cell(results: Results, line: ModelSummary, key: str, decimals: int) -> str:
     from murmura.evaluation.registry import badness, is_cost
-    from murmura.report.summary import is_number
-    from murmura.studies.compare.section import marks
+    from murmura.report.summary import is_number, marks
 
     found = line.values.get(key)
     if found is None or not is_number(found):
@@ -124,7 +121,7 @@ def _interval(line: ModelSummary, key: str, decimals: int) -> str:
 def _notes(results: Results, best: bool) -> list[str]:
     """What the marks of the table mean, each only where it occurs."""
     from murmura.evaluation.significance import ALPHA
-    from murmura.studies.compare.run import BELOW_MOSTPOP
+    from murmura.studies.compare.folder import BELOW_MOSTPOP
 
     key, notes = results.primary, []
     if best:
@@ -143,10 +140,13 @@ def _notes(results: Results, best: bool) -> list[str]:
 
 def _sentences(plan: Comparison, results: Results, both: bool) -> list[str]:
     """What a reader must know of the order of times, of settings, and of releases that leak."""
-    from murmura.studies.exposure import exposure_sentence
-    from murmura.studies.order_seen import order_sentence, order_users
-    from murmura.studies.search.grid_edges import kept_on_edges
-    from murmura.studies.size_rule import rule_sentence
+    from murmura.studies.compare.notes import (
+        exposure_sentence,
+        kept_on_edges,
+        order_sentence,
+        order_users,
+        rule_sentence,
+    )
 
     used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
     costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
@@ -175,21 +175,3 @@ def _show_orders(
     ]
     heads = [f"{key} {order}" for key in keys for order in ("real", "day")]
     table("real times, and whole days", ["model", *heads], rows)
-
-
-def show_table(found: ReportTable) -> None:
-    """A table of a report."""
-    rows = [[cell.text for cell in row] for row in found.rows]
-    table(found.title, [column.title for column in found.columns], rows)
-    for note in found.notes:
-        say(note)
-
-
-def write_report(folder: Path) -> None:
-    """Write the report of a folder, where the drawing part is installed."""
-    from murmura.report import build
-
-    try:
-        say(f"report: {build(folder)}")
-    except MissingExtraError as error:
-        say(f"no report: {error}")

@@ -24,8 +24,7 @@ def show(
     data: options.Data = "*",
 ) -> None:
     """Show a model's settings in groups: what each means, may be, is by default, and what `compare` takes."""
-    from murmura.studies.configuration import describe_settings, setting_groups
-    from murmura.studies.methods import defaults, names
+    from murmura.studies.methods import defaults, describe_settings, names, setting_groups
 
     if model:
         protocol = options.changed_protocol(protocol, split, candidates)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import typer
@@ -18,7 +23,8 @@ NAME = re.compile(r"[^\w.-]")
 
 def doctor(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
     """Check Python, the parts Murmura is built on, the optional parts, the data folder and the disk."""
-    checks = [*_parts(), *_extras(), *_data(data_dir), *_disk()]
+    needs = _needs()
+    checks = [*_parts(needs), *_extras(needs), *_data(data_dir), *_disk()]
     if as_json:
         for name, state, advice in checks:
             typer.echo(json.dumps({"check": name, "state": state, "advice": advice}))
@@ -29,48 +35,38 @@ def doctor(data_dir: options.DataDir = None, as_json: options.Json = False) -> N
         raise typer.Exit(1)
 
 
-def _parts() -> list[tuple[str, str, str]]:
-    import platform
-    import sys
-    from importlib import metadata
-
-    found = [
-        ("python", platform.python_version(), "" if sys.version_info >= (3, 11) else "use Python 3.11 or later")
-    ]
-    for part in ("numpy", "scipy", "numba", "polars", "pydantic", "pyyaml", "rich", "threadpoolctl", "typer"):
-        try:
-            found.append((part, metadata.version(part), ""))
-        except metadata.PackageNotFoundError:
-            found.append((part, "missing", f"pip install {part}"))
-    return found
+def _parts(needs: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
+    """Python, and what every installation needs."""
+    known = "" if sys.version_info >= (3, 11) else "use Python 3.11 or later"
+    yield "python", platform.python_version(), known
+    for part in needs[""]:
+        version = _version(part)
+        yield part, version or "missing", "" if version else f"pip install {part}"
 
 
-def _extras() -> list[tuple[str, str, str]]:
-    """Every extra of the package, from what it says of itself; installed where each of its parts is."""
-    from importlib import metadata
+def _extras(needs: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
+    """Every extra; installed where each of its parts is."""
+    for extra in filter(None, needs):
+        here = all(map(_version, needs[extra]))
+        state = "installed" if here else "not installed"
+        yield f"extra {extra}", state, "" if here else f"pip install 'murmura[{extra}]'"
 
+
+def _needs() -> dict[str, list[str]]:
+    """The parts of every extra, and under "" of every installation, from what the package says of itself."""
     about = metadata.metadata("murmura")
-    needs: dict[str, list[str]] = {extra: [] for extra in about.get_all("Provides-Extra") or []}
+    needs: dict[str, list[str]] = {extra: [] for extra in ("", *(about.get_all("Provides-Extra") or []))}
     for line in about.get_all("Requires-Dist") or []:
         extra = EXTRA.search(line)
-        if extra is not None:
-            needs.setdefault(extra[1], []).append(NAME.split(line, maxsplit=1)[0])
-    return [
-        (f"extra {extra}", "not installed", f"pip install 'murmura[{extra}]'")
-        if not all(map(_is_here, parts))
-        else (f"extra {extra}", "installed", "")
-        for extra, parts in needs.items()
-    ]
+        needs.setdefault(extra[1] if extra else "", []).append(NAME.split(line, maxsplit=1)[0])
+    return needs
 
 
-def _is_here(part: str) -> bool:
-    from importlib import metadata
-
+def _version(part: str) -> str | None:
     try:
-        metadata.version(part)
+        return metadata.version(part)
     except metadata.PackageNotFoundError:
-        return False
-    return True
+        return None
 
 
 def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:
@@ -89,8 +85,6 @@ def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:
 
 
 def _disk() -> list[tuple[str, str, str]]:
-    import shutil
-
     free = shutil.disk_usage(".").free / 2**30
     writable = os.access(".", os.W_OK)
     return [

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from typing import Any
 
 from murmura.cli import console
@@ -62,17 +63,9 @@ class NotebookBar(SilentProgress):
 def progress() -> Iterator[Progress]:
     """Who listens to `fit`, `search` and `compare` with `progress=`: drawn where somebody can see it."""
     found = sys.modules.get("IPython")  # there already where a notebook calls, and imported by nobody else
-    shell = found.get_ipython() if found is not None else None
-    if shell is not None and hasattr(shell, "kernel"):
-        import_display(found)
+    if found is not None and hasattr(found.get_ipython(), "kernel"):
+        import_module(f"{found.__name__}.display")  # a module of its own
         yield NotebookBar(found)
         return
     with console.progress() as bar:
         yield bar
-
-
-def import_display(ipython: Any) -> None:
-    """IPython's display is a module of its own."""
-    from importlib import import_module
-
-    import_module(f"{ipython.__name__}.display")

@@ -2,86 +2,36 @@
 
 from __future__ import annotations
 
-import inspect
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from murmura.core.errors import SettingError
+from murmura.cli.config_flags import SETTINGS_FLAG
+from murmura.cli.config_flags import takes as takes
+from murmura.cli.config_flags import takes_reading as takes_reading
+from murmura.cli.console import say
+from murmura.core.errors import MissingExtraError, SettingError
+from murmura.studies.flag_text import parse_cutoffs as parse_cutoffs
+from murmura.studies.flag_text import parse_metrics as parse_metrics
+from murmura.studies.flag_text import parse_settings as parse_settings
 
 if TYPE_CHECKING:
+    from murmura.data.splits.temporal import Order
+    from murmura.runtimes.cluster import Cluster as OpenCluster
+    from murmura.studies.compare.comparison_plan import Comparison
     from murmura.studies.worker_pool import Workers as WorkerTeam
+    from murmura.tracking.mlflow_tracker import MlflowTracker
 
 Data = Annotated[str, typer.Option("--data", help="A source's name (see `murmura data list`) or a file.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The folder that holds the data sets.", envvar="MURMURA_DATA")
 ]
-Reading = dict[str, Any]  # what the flags about reading data say, as arguments of `load`
-# the flags of `takes_reading`, named as the arguments of `load` and the keys under `data:` in YAML
-READING_FLAGS: dict[str, Any] = {
-    "columns": Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="PART=NAME[,..]",
-            help="For a file: user=a,item=b,value=c,time=d; or places from 1.",
-        ),
-    ],
-    "separator": Annotated[
-        str | None,
-        typer.Option("--separator", help="For a text file: what separates fields; default: found out."),
-    ],
-    "header": Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="For a text file: its first line names columns, or not."),
-    ],
-    "repeats": Annotated[
-        str | None,
-        typer.Option(
-            "--repeats",
-            metavar="keep|latest|sum|refuse",
-            help="For a file: rows of a pair met again; default keep, for the protocol's rule.",
-        ),
-    ],
-    "positive_from": Annotated[
-        float | None,
-        typer.Option("--positive-from", metavar="VALUE", help="Rows of at least this value are likes."),
-    ],
-    "item_names": Annotated[
-        str | None, typer.Option("--item-names", metavar="FILE", help="A table of items and their names.")
-    ],
-    "skip_bad": Annotated[
-        bool | None, typer.Option("--skip-bad", help="Keep the good rows of a file, report the others.")
-    ],
-    "features": Annotated[
-        str | None,
-        typer.Option("--features", metavar="FILE", help="Features of items: a table, or a graph (or folder)."),
-    ],
-    "mapping": Annotated[
-        str | None, typer.Option("--mapping", metavar="FILE", help="Where items stand in the graph.")
-    ],
-    "labels": Annotated[
-        str | None, typer.Option("--labels", metavar="FILE", help="Names of entities and predicates.")
-    ],
-    "hops": Annotated[int | None, typer.Option("--hops", min=1, help="How far into the graph; default 2.")],
-    "feature_items": Annotated[
-        int | None,
-        typer.Option("--feature-items", min=1, help="Items that share a feature; default 11."),
-    ],
-    "exclude": Annotated[
-        list[str] | None,
-        typer.Option("--exclude", metavar="P[,P]", help="Predicates not to follow; once per hop."),
-    ],
-    "attributes": Annotated[
-        str | None,
-        typer.Option("--attributes", metavar="FILE", help="What users say of themselves, from 0 to 1."),
-    ],
-}
 ProtocolName = Annotated[
     str,
     typer.Option(
@@ -117,9 +67,7 @@ OrderNames = Annotated[
     ),
 ]
 OneOrder = Annotated[str, typer.Option("--order", metavar="real|day", help="Real times, or whole days.")]
-Set = Annotated[
-    list[str], typer.Option("-S", "--set", metavar="KEY=VALUE", help="A setting, e.g. -S user-knn.k=100.")
-]
+Set = SETTINGS_FLAG
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The first seed.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Threads; results do not depend on it.")]
 Processes = Annotated[int, typer.Option("--workers", min=1, help="Processes; results do not depend on it.")]
@@ -141,102 +89,12 @@ Log = Annotated[
 ]
 Csv = Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]
-ConfigFile = Annotated[Path | None, typer.Option("--config", help="A YAML file; flags given here come on top.")]
-Models = Annotated[str, typer.Option("--models", help="Comma-separated; label=model names one twice.")]
 Cutoffs = Annotated[
     str, typer.Option("--at", metavar="K[,K]", help="Cut-offs of the metrics; default the protocol's.")
 ]
-
-
-def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the flags about reading data, which it gets as its one argument `reading`."""
-    own = inspect.signature(command, eval_str=True)
-
-    @wraps(command)
-    def with_flags(**given: Any) -> None:
-        chosen = {name: given.pop(name, None) for name in READING_FLAGS}
-        command(**given, reading=_given(chosen))
-
-    flags = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in READING_FLAGS.items()
-    ]
-    others = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.parameters.values()]
-    place = list(own.parameters).index("reading")
-    signature = own.replace(parameters=[*others[:place], *flags, *others[place + 1 :]])
-    with_flags.__signature__ = signature  # type: ignore[attr-defined]
-    return with_flags
-
-
-def _given(flags: dict[str, Any]) -> Reading:
-    found = {name: value for name, value in flags.items() if value is not None and value != []}
-    if "exclude" in found:
-        found["exclude"] = [list(filter(None, hop.split(","))) for hop in found["exclude"]]
-    if "columns" in found:
-        found["columns"] = dict(_part_and_name(text) for text in found["columns"].split(",") if text)
-    return found
-
-
-def _part_and_name(text: str) -> tuple[str, str]:
-    part, equals, name = text.partition("=")
-    if not equals or not name.strip():
-        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
-    return part.strip(), name.strip()
-
-
-def parse_value(text: str) -> Any:
-    """A value as YAML reads it (numbers, true, null, text, [lists]), and 1e-3 as the number it is."""
-    import yaml
-
-    try:
-        value = yaml.safe_load(text)
-    except yaml.YAMLError:
-        return text
-    try:
-        return float(text) if isinstance(value, str) else value
-    except ValueError:
-        return value  # quotes are taken off; '1e-3' in quotes stays text
-
-
-def parse_settings(given: list[str], labels: list[str]) -> dict[str, dict[str, Any]]:
-    """`-S label.key=value` for each of the labels; with one label, `-S key=value` will do."""
-    found: dict[str, dict[str, Any]] = {label: {} for label in labels}
-    for one in given:
-        path, equals, text = one.partition("=")
-        label, dot, key = path.rpartition(".")
-        if not equals or not path:
-            raise SettingError(
-                f"-S must be KEY=VALUE, but it is '{one}'; write for example -S {labels[0]}.k=100."
-            )
-        if not dot and len(labels) == 1:
-            label = labels[0]
-        if label not in found:
-            raise SettingError(
-                f"-S {one} must name one of the models {', '.join(labels)}; "
-                f"write for example -S {labels[0]}.{key}={text}."
-            )
-        found[label][key] = parse_value(text)
-    return found
-
-
-def parse_models(text: str) -> dict[str, dict[str, Any]]:
-    """`a,b,label=c`: labels to models."""
-    models: dict[str, dict[str, Any]] = {}
-    for one in filter(None, (part.strip() for part in text.split(","))):
-        label, equals, name = one.partition("=")
-        if label in models:
-            raise SettingError(
-                f"--models names '{label}' twice; give one a label of its own: {label}-2={name or label}."
-            )
-        models[label] = {"name": name if equals else label}
-    if not models:
-        raise SettingError("--models must name at least one model, but it is empty; see `murmura config show`.")
-    return models
-
-
-def parse_metrics(text: str) -> tuple[str, ...]:
-    """`HR,nDCG`: metrics by name; nothing given: none, which leaves the usual ones."""
-    return tuple(filter(None, (one.strip() for one in text.split(","))))
+# nobody else is told, and an address where nobody is fails in seconds instead of minutes
+QUIETLY = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
+Reading = dict[str, Any]  # what the flags about reading data say, as arguments of `load`
 
 
 def changed_protocol(protocol: str, split: str = "", candidates: int | None = None) -> str:
@@ -247,32 +105,16 @@ def changed_protocol(protocol: str, split: str = "", candidates: int | None = No
     return with_changes(protocol, {key: value for key, value in given.items() if value is not None})
 
 
-def one_order(protocol: str, order: str) -> str:
-    """The protocol with the order that --order says; as it is where nothing is said."""
-    from murmura.engine.protocol_text import with_order
-    from murmura.studies.order_seen import parse_orders
+def one_order(order: str) -> Order | None:
+    """The order that --order says; None where nothing is said."""
+    from murmura.studies.compare.notes import parse_orders
 
     chosen = parse_orders(order)
     if len(chosen) > 1:
         raise SettingError(
             f"--order must be real or day here, but it is '{order}'; `murmura compare` takes both."
         )
-    return with_order(protocol, chosen[0]) if chosen else protocol
-
-
-def parse_cutoffs(text: str) -> tuple[int, ...] | None:
-    """`1,10`; nothing given: the protocol's."""
-    if not text:
-        return None
-    try:
-        cutoffs = tuple(sorted({int(part) for part in text.split(",")}))
-    except ValueError:
-        cutoffs = (0,)
-    if min(cutoffs) < 1:
-        raise SettingError(
-            f"--at must be whole numbers from 1, but it is '{text}'; write for example --at 1,10."
-        )
-    return cutoffs
+    return chosen[0] if chosen else None
 
 
 def new_folder(out: Path | None, *what: str) -> Path:
@@ -290,11 +132,83 @@ def new_folder(out: Path | None, *what: str) -> Path:
     return path
 
 
+@contextmanager
+def cluster_at(where: str, tls: Path | None, folder: Path) -> Iterator[OpenCluster | None]:
+    """The cluster that the flags name, as a runtime; None without one.
+
+    What its workers share is in `folder`, beside the results; what a killed driver left there goes first.
+    """
+    refuse_tls_alone(where, tls)
+    if not where:
+        yield None
+        return
+    from murmura.core.locks import locked
+    from murmura.runtimes.cluster import Cluster as OpenCluster
+    from murmura.runtimes.cluster import remove_left_behind
+    from murmura.runtimes.dask import DaskTasks, dask_client
+
+    with locked(folder):
+        remove_left_behind(folder)
+    with dask_client(where, tls) as client:
+        made = OpenCluster(DaskTasks(client), folder=folder, address=client.scheduler.address)
+        try:
+            yield made
+        finally:
+            made.let_go()
+
+
+def refuse_tls_alone(where: str, tls: Path | None) -> None:
+    """Certificates are for a cluster."""
+    if tls is not None and not where:
+        raise SettingError("--cluster-tls needs a cluster, but none is named; give --cluster too.")
+
+
+def refuse_classifiers(plan: Comparison, cluster: str) -> None:
+    """Samples are classified after every round, which only the process with the test part can do."""
+    if cluster and plan.prepared.protocol.classifies:
+        raise SettingError(
+            f"--cluster must be left out under protocol '{plan.prepared.protocol.name}': its models are scored "
+            "on the test part after every round, which only this process has; --workers are its threads."
+        )
+
+
 def team(workers: int, cluster: str = "", tls: Path | None = None) -> WorkerTeam:
     """Who does independent fits; that a worker was lost is said in a line."""
-    from murmura.cli.clusters import refuse_tls_alone
-    from murmura.cli.console import say
     from murmura.studies.worker_pool import Workers
 
     refuse_tls_alone(cluster, tls)
     return Workers(workers, cluster, tls, say)
+
+
+def tracker(target: str) -> MlflowTracker | None:
+    """Who is told, by what --log says; None: nobody. Refuses before any work what cannot be told later."""
+    if not target:
+        return None
+    kind, colon, uri = target.partition(":")
+    if kind != "mlflow" or not colon or not uri:
+        raise SettingError(
+            f"--log must be mlflow:URI, but it is '{target}'; write for example --log mlflow:sqlite:///runs.db "
+            "or --log mlflow:http://localhost:5000."
+        )
+    for key, value in QUIETLY.items():
+        os.environ.setdefault(key, value)
+    try:
+        from murmura.tracking.mlflow_tracker import MlflowTracker
+    except ImportError:
+        raise MissingExtraError("--log mlflow", "mlflow") from None
+    return MlflowTracker.connect(uri)
+
+
+def tell_tracker(told: MlflowTracker | None, folder: Path) -> None:
+    """What --log asks for at the end: what the folder holds, and its report where that can be drawn."""
+    if told is None:
+        return
+    from murmura.report import build
+
+    page: Path | None = None
+    try:
+        page = build(folder)
+    except MissingExtraError as error:
+        say(f"no report: {error}")
+    told.tell(folder, page)
+    say(f"told mlflow:{told.uri}")

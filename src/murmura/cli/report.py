@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from murmura.cli.console import say
+from murmura.cli.console import say, table
 from murmura.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from murmura.tracking.mlflow_tracker import MlflowTracker
+    from murmura.report.table import ReportTable
 
 
 def report(
@@ -33,16 +33,19 @@ def report(
         webbrowser.open(page.resolve().as_uri())
 
 
-def tell_tracker(told: MlflowTracker | None, folder: Path) -> None:
-    """What --log asks for at the end: what the folder holds, and its report where that can be drawn."""
-    if told is None:
-        return
+def show_table(found: ReportTable) -> None:
+    """A table of a report."""
+    rows = [[cell.text for cell in row] for row in found.rows]
+    table(found.title, [column.title for column in found.columns], rows)
+    for note in found.notes:
+        say(note)
+
+
+def write_report(folder: Path) -> None:
+    """Write the report of a folder, where the drawing part is installed."""
     from murmura.report import build
 
-    page: Path | None = None
     try:
-        page = build(folder)
+        say(f"report: {build(folder)}")
     except MissingExtraError as error:
         say(f"no report: {error}")
-    told.tell(folder, page)
-    say(f"told mlflow:{told.uri}")

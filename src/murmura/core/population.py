@@ -1,24 +1,24 @@
-"""The clients of a simulation in flat arrays, what has left them, and who observes or manipulates their rounds.
+"""The clients of a simulation in flat arrays, what has left them, and who observes their sums.
 
-A `Population` has no Python object for each client, a `Tally` counts uploads and downloads, observers see every
-released sum (for audits), and malicious clients send updates of their own making.
+A `Population` has no Python object for each client, a `Tally` counts uploads and downloads, and observers see
+every released sum, for audits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
-from murmura.core.contract import FederationInfo, History, Phase, RoundContext, Samples, Total
+from murmura.core.contract import FederationInfo, History, Phase, Samples, Total
 from murmura.core.interactions import Attributes, SampleTable
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Purpose, Rng, Words
-from murmura.core.update import Arrays, Update
+from murmura.core.update import Arrays
 
 States = dict[str, NDArray[Any]]  # name -> (clients, ...): the states of all clients, stacked
 
@@ -166,21 +166,3 @@ class ObservedSum:
 
 
 SumObserver = Callable[[ObservedSum], None]  # a simulation can be asked to show every sum to one
-
-
-@dataclass(frozen=True, eq=False)
-class Lie:
-    """What each liar of a round sends: clipped and rounded like every update, or as long as the sum may be."""
-
-    update: Update
-    beyond: float | None = None  # without the clip: a share of what the sum may be long
-
-
-class Liars(Protocol):
-    """Clients who work together against a federation."""
-
-    def among(self, phase: Phase, round: int, clients: Ints) -> Bools:
-        """Which of the clients called lie in this exchange."""
-
-    def lie(self, phase: Phase, context: RoundContext) -> Lie | None:
-        """What each of them sends; None: this time they are honest."""

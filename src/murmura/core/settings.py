@@ -32,6 +32,20 @@ PRIVATE = {"private": True}
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 
 
+@dataclasses.dataclass(frozen=True)
+class Flag:
+    """How a field is given on the command line, in `Annotated`; its help is the comment beside the field."""
+
+    name: str = ""  # "": as the field is called
+    metavar: str | None = None
+    read: Callable[[Any], Any] | None = None  # how its text becomes the value; None: by its type
+    default: Any = (
+        None  # what is meant where neither a flag nor a file says anything; None: the field's default
+    )
+    several: bool = False  # whether it may be repeated
+    envvar: str | None = None
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field, dataclasses.field))
 def settings(cls: type[T]) -> type[T]:
     """Make `cls` a frozen dataclass whose constructor refuses what its fields do not allow."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
-from murmura.cli.commands import of_the_lab
+from murmura.cli.app import of_the_lab
 from murmura.cli.console import progress, say, table
 from murmura.core.errors import DataError, SettingError
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError
-from murmura.core.settings import as_dict, field_names, settings
+from murmura.core.settings import Flag, as_dict, field_names, settings
 from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.item_names import with_names
 from murmura.data.repeats import Repeats
@@ -21,30 +21,38 @@ from murmura.data.user_tables import attributes_of_file
 OF_A_TABLE = ("columns", "separator", "header", "repeats")
 
 
+def parse_columns(text: str) -> dict[str, str]:
+    """`user=a,item=b`: parts of a table to the names of its columns."""
+    return dict(_part_and_name(one) for one in text.split(",") if one)
+
+
+def _part_and_name(text: str) -> tuple[str, str]:
+    part, equals, name = text.partition("=")
+    if not equals or not name.strip():
+        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
+    return part.strip(), name.strip()
+
+
 @settings
 class Reading(FeatureFiles):
-    """How a table is cut and understood, what counts as a like, and what is known beside the rows.
+    """How a table is cut and understood, what counts as a like, and what is known beside the rows."""
 
-    Attributes:
-        columns: Of a table: which column is the user, item, value, time, category; by name, or by place from 1.
-        separator: Of a table in text: what stands between fields. None: it is found out.
-        header: Of a table in text: whether its first line names the columns. None: it is found out.
-        repeats: Of a table: what becomes of rows in which a user meets an item again. `keep` leaves them to the
-            protocol, `latest` keeps the latest, `sum` adds up their values, `refuse` refuses them.
-        positive_from: A row of at least this value is a like, in training and as relevant; None: every row is,
-            but those of negative value where there are any.
-        item_names: A table of items and their names.
-        attributes: What users say of themselves: a table with a column `user` and columns of numbers from 0 to
-            1, or true and false.
-    """
-
-    columns: dict[str, str] = Field(default_factory=dict)
-    separator: str | None = Field(default=None, min_length=1)
-    header: bool | None = None
-    repeats: Repeats = "keep"
-    positive_from: float | None = None
-    item_names: Path | None = None
-    attributes: Path | None = None
+    # For a file: user=a,item=b,value=c,time=d; or places from 1.
+    columns: Annotated[dict[str, str], Flag(metavar="PART=NAME[,..]", read=parse_columns)] = Field(
+        default_factory=dict
+    )
+    # For a text file: what separates fields; default: found out.
+    separator: Annotated[str | None, Flag()] = Field(default=None, min_length=1)
+    # For a text file: its first line names columns, or not.
+    header: Annotated[bool | None, Flag()] = None
+    # For a file: rows of a pair met again; default keep, for the protocol's rule.
+    repeats: Annotated[Repeats, Flag()] = "keep"
+    # Rows of at least this value are likes.
+    positive_from: Annotated[float | None, Flag(metavar="VALUE")] = None
+    # A table of items and their names.
+    item_names: Annotated[Path | None, Flag()] = None
+    # What users say of themselves, from 0 to 1.
+    attributes: Annotated[Path | None, Flag()] = None
 
     @model_validator(mode="before")
     @classmethod

@@ -16,8 +16,7 @@ from murmura.core.contract import ServerState
 from murmura.core.errors import RunError
 from murmura.core.files import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.core.population import Tally
-from murmura.engine.federation import Federation
-from murmura.engine.model_downloads import ModelDownloads
+from murmura.engine.federation import Federation, ModelDownloads
 
 NAME = "checkpoint.npz"
 
@@ -26,15 +25,15 @@ Packed = tuple[dict[str, NDArray[Any]], dict[str, Any]]  # arrays by name, and p
 
 
 def save_checkpoint(
-    folder: Path, f: Federation, lines: list[LedgerLine], beside: Mapping[str, NDArray[Any]] | None = None
+    folder: Path, f: Federation, lines: list[LedgerLine], auxiliary: Mapping[str, NDArray[Any]] | None = None
 ) -> None:
     """Replace the folder's checkpoint by the state after `f.rounds` rounds.
 
-    `beside` is kept in the same file, so that it is never older or newer; `read_beside` gives it back.
+    `auxiliary` arrays are kept in the same file, so that they are never older or newer: see `read_auxiliary`.
     """
     arrays, meta = packed(f)
     meta["lines"] = [asdict(line) for line in lines]
-    write_archive(folder / NAME, arrays | prefixed(beside=beside or {}), meta)
+    write_archive(folder / NAME, arrays | prefixed(beside=auxiliary or {}), meta)
 
 
 def packed(f: Federation) -> Packed:
@@ -92,8 +91,8 @@ def unpack(f: Federation, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str,
     f.refused = {int(client): why for client, why in meta["refused"].items()}
 
 
-def read_beside(folder: Path) -> dict[str, NDArray[Any]]:
-    """What was kept beside a checkpoint; nothing where there is none."""
+def read_auxiliary(folder: Path) -> dict[str, NDArray[Any]]:
+    """The auxiliary arrays of a checkpoint; nothing where there is none."""
     path = folder / NAME
     return group(read_archive(path)[0], "beside") if path.exists() else {}
 

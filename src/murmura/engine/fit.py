@@ -10,13 +10,12 @@ import numpy as np
 from murmura.channel.ledger import TRAFFIC, Ledger, LedgerLine, fractions, spread, traffic, write_line
 from murmura.core.errors import SettingError
 from murmura.core.kernel import Kernel
-from murmura.core.population import Liars, SumObserver
+from murmura.core.population import SumObserver
 from murmura.core.progress import SILENT, Progress
 from murmura.core.update import UpdateObserver
 from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.federation import Federation, Runtime
-from murmura.engine.liars import require_channel
+from murmura.engine.federation import Federation, Liars, Runtime
 from murmura.engine.plan import Plan
 
 Watch = Callable[[int, FederatedModel], bool]  # (epochs done, the federation so far) -> go on?
@@ -53,7 +52,7 @@ def fit(
         f, lines = load_checkpoint(folder, f) or (f, lines)
     f.record, f.record_sums, f.liars = record, record_sums, liars
     if liars is not None:
-        require_channel(plan)
+        liars.check(plan)
     path = _path(plan, runtime, kernel)
 
     def go_on(epoch: int) -> bool:

@@ -65,7 +65,7 @@ class Itinerary:
                 )
 
     @cached_property
-    def opening(self) -> tuple[Phase, ...]:
+    def setup(self) -> tuple[Phase, ...]:
         """The exchanges before training, with every client: one round each."""
         phases = self.algorithm.phases(self.info)
         return tuple(phase for phase in phases if phase.repeat is not None for _ in range(phase.repeat))
@@ -94,8 +94,8 @@ class Itinerary:
     def rounds(self) -> int:
         """How many rounds there are in all, the opening included."""
         if not self.training:
-            return len(self.opening)
-        return len(self.opening) + self.schedule.total_rounds(self.info, self.visit_examples)
+            return len(self.setup)
+        return len(self.setup) + self.schedule.total_rounds(self.info, self.visit_examples)
 
     @property
     def line_per_round(self) -> bool:
@@ -104,12 +104,12 @@ class Itinerary:
 
     def epoch(self, rounds: int) -> int:
         """The epochs completed after so many rounds; the last may be cut short by `schedule.rounds`."""
-        done = max(0, rounds - len(self.opening))
+        done = max(0, rounds - len(self.setup))
         return -(-done // self.epoch_rounds) if rounds == self.rounds else done // self.epoch_rounds
 
     def ends_epoch(self, rounds: int) -> bool:
         """Whether an epoch ends with this number of rounds done."""
-        done = rounds - len(self.opening)
+        done = rounds - len(self.setup)
         return done > 0 and (done % self.epoch_rounds == 0 or rounds == self.rounds)
 
     def at(self, done: int) -> Position:
@@ -122,11 +122,11 @@ class Itinerary:
 
     def phase(self, at: Position) -> Phase:
         """The exchange at work."""
-        return self.opening[at.done] if at.done < len(self.opening) else self.training[at.step]
+        return self.setup[at.done] if at.done < len(self.setup) else self.training[at.step]
 
     def called(self, at: Position) -> int:
         """How many clients an exchange like this one calls at most."""
-        return self.info.clients if at.done < len(self.opening) else self.cohort_size
+        return self.info.clients if at.done < len(self.setup) else self.cohort_size
 
     def cohort(self, at: Position, registered: Ints, secret: Words, before: Ints) -> Ints:
         """Who is called, ascending: everyone, or drawn by the server without replacement.
@@ -178,13 +178,13 @@ class Itinerary:
 
     def answers(self, secret: Words, rounds: int) -> dict[str, int]:
         """How often the client that is called most often answers each phase in so many rounds."""
-        opening = [phase.name for phase in self.opening[:rounds]]
+        setup = [phase.name for phase in self.setup[:rounds]]
         calls = self._calls(secret, rounds) if self.training else 0
         phases = self.algorithm.phases(self.info)
-        return {p.name: calls if p.repeat is None else opening.count(p.name) for p in phases}
+        return {p.name: calls if p.repeat is None else setup.count(p.name) for p in phases}
 
     def _calls(self, secret: Words, rounds: int) -> int:
-        trained = range(len(self.opening), rounds)
+        trained = range(len(self.setup), rounds)
         if self.cohort_size == self.info.clients:
             return len(trained)
         everyone, called = np.arange(self.info.clients, dtype=np.int32), np.zeros(self.info.clients, np.int64)
@@ -198,7 +198,7 @@ class Itinerary:
 
     def after_success(self, at: Position) -> Position:
         """The exchange at work has been completed."""
-        if at.done >= len(self.opening) and at.step + 1 < len(self.training):
+        if at.done >= len(self.setup) and at.step + 1 < len(self.training):
             return replace(at, step=at.step + 1, serial=at.serial + 1)
         return Position(at.done + 1, 0, at.round + 1, at.serial + 1)
 
@@ -208,13 +208,13 @@ class Itinerary:
 
     def batches(self, done: int, stop_every: int | None) -> Iterator[range]:
         """The rounds after `done`, cut where a phase, a line, a checkpoint or an epoch ends."""
-        opening = len(self.opening)
+        before = len(self.setup)
         piece = max(1, int(EXAMPLES / (self.cohort_size * self.visit_examples)))
         while done < self.rounds:
             end = done + 1
-            if done >= opening and not self.line_per_round:
+            if done >= before and not self.line_per_round:
                 end = min(
-                    self.rounds, done + piece, done + self.epoch_rounds - (done - opening) % self.epoch_rounds
+                    self.rounds, done + piece, done + self.epoch_rounds - (done - before) % self.epoch_rounds
                 )
                 end = min(end, done + stop_every - done % stop_every) if stop_every else end
             yield range(done, end)

@@ -6,25 +6,113 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from murmura.channel.chain import Chain, chain
 from murmura.channel.consent_draws import ConsentChoices
 from murmura.channel.ledger import paper_costs
+from murmura.channel.noise import simulated_noise
+from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.simulated_protections import mechanism_chain
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.channel import ChannelSettings, NoiseOutlook
 from murmura.core.consent import Consent
-from murmura.core.contract import Algorithm, FederationInfo
+from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Attributes, Interactions
 from murmura.core.population import Population
-from murmura.core.rng import client_secrets
+from murmura.core.rng import Words, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict
 from murmura.core.update import Arrays
-from murmura.engine.itinerary import outlook_of
-from murmura.engine.round_plan import RoundPlan
+from murmura.engine.itinerary import Itinerary, outlook_of
+
+
+class RoundPlan:
+    """What follows from the settings and from what every machine knows; a plan adds whose data it is."""
+
+    algorithm: Algorithm
+    schedule: Schedule
+    seed: int
+    channel: ChannelSettings
+
+    if TYPE_CHECKING:  # a field or derived, as the plan has it
+
+        @property
+        def info(self) -> FederationInfo:
+            """What every machine knows."""
+
+        @property
+        def people(self) -> Population:
+            """The clients that are here."""
+
+    def after(self, model: Arrays) -> Self:
+        """The same training once this public model is known: perhaps it tells how often items occur."""
+        counts, known = self.algorithm.public_counts(model), self.info.counts
+        if counts is None or (known is not None and np.array_equal(counts, known)):
+            return self
+        return self.with_counts(counts)
+
+    def with_counts(self, counts: Longs) -> Self:
+        """The same training with public counts of the items."""
+        raise NotImplementedError
+
+    def config(self) -> dict[str, Any]:
+        """What makes two trainings the same one, as plain values."""
+        raise NotImplementedError
+
+    @cached_property
+    def itinerary(self) -> Itinerary:
+        """Phases, rounds and cohorts."""
+        return Itinerary(self.algorithm, self.info, self.schedule)
+
+    @cached_property
+    def server_secret(self) -> Words:
+        """What the server draws with."""
+        return server_secret(self.seed)
+
+    @cached_property
+    def chains(self) -> dict[str, Chain]:
+        """The channel of every phase that is a sum; empty when updates are added as they are."""
+        make = mechanism_chain() if self.channel.mechanism else chain
+        return {
+            phase.name: make(
+                self.channel,
+                phase,
+                self.info,
+                self.itinerary.cohort_size if phase.repeat is None else self.info.clients,
+                self.noise.of_phase(phase.name) / self._as_if,
+                simulated_noise(self.seed),
+            )
+            for phase in self.algorithm.phases(self.info)
+            if self.channel.on and phase.combine == "sum"
+        }
+
+    @property
+    def through(self) -> tuple[Phase, ...]:
+        """The phases whose updates go through a channel."""
+        return tuple(phase for phase in self.algorithm.phases(self.info) if phase.name in self.chains)
+
+    @cached_property
+    def noise(self) -> NoiseTerms:
+        """The noise of every phase, and what it bounds."""
+        return self.itinerary.noise(self.channel, self.server_secret)
+
+    def privacy(self, rounds: int) -> dict[str, Any]:
+        """What noise bounds after so many rounds, for the ledger; {}: nothing does."""
+        if not self.noise:
+            return {}
+        stated = self.noise.statement()
+        answered = self.itinerary.answers(self.server_secret, rounds)
+        people = {} if self.channel.as_if is None else {"as if people": self.channel.as_if}
+        return {**stated, "epsilon": self.noise.spent(answered), "of": self.noise.epsilon, **people}
+
+    @property
+    def _as_if(self) -> float:
+        """How many times as many people there are as the noise is simulated for."""
+        return (self.channel.as_if or self.info.clients) / self.info.clients
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +137,10 @@ class Plan(RoundPlan):
         refuse_unfit(self.algorithm, self.data)
         if not len(self.data):
             raise DataError("a federation must have at least one interaction to train on, but there is none.")
-        refuse_repeated(self.data)
+        refuse_duplicates(self.data)
         least = min((phase.part for phase in self.itinerary.training), default=1.0)
         self.channel.check_cohort(int(self.itinerary.cohort_size * least), int(self.info.clients * least))
-        for phase, taking in zip(self.itinerary.opening, self._opening_clients()):
+        for phase, taking in zip(self.itinerary.setup, self._setup_clients()):
             self.channel.check_cohort(taking, taking)
             if not taking:
                 raise SettingError(
@@ -67,11 +155,11 @@ class Plan(RoundPlan):
         for phase in self.algorithm.phases(self.info):
             phase.sends.check_room(32, self.info.clients)  # as without a channel, where words have 32 bits
 
-    def _opening_clients(self) -> Iterator[int]:
+    def _setup_clients(self) -> Iterator[int]:
         """How many clients take part in each exchange before training, if no update is refused."""
         counted: dict[str, Bools] = {}
         everyone = np.arange(self.info.clients, dtype=np.int32)
-        for done, phase in enumerate(self.itinerary.opening):
+        for done, phase in enumerate(self.itinerary.setup):
             there = np.zeros(self.info.clients, np.bool_)
             there[self.itinerary.cohort(self.itinerary.at(done), everyone, self.server_secret, everyone)] = True
             there &= self.people.answering(phase.asks)
@@ -84,11 +172,8 @@ class Plan(RoundPlan):
         info = federation_info(self.algorithm, self.data, self.groups)
         return info if self.counts is None else replace(info, counts=self.counts)
 
-    def after(self, model: Arrays) -> Plan:
-        """The same training once this public model is known: perhaps it tells how often items occur."""
-        counts = self.algorithm.public_counts(model)
-        if counts is None or (self.counts is not None and np.array_equal(counts, self.counts)):
-            return self
+    def with_counts(self, counts: Longs) -> Plan:
+        """The same training with public counts of the items."""
         later = replace(self, counts=counts)
         vars(later).update(choices=self.choices, people=self.people, noise=self.noise)  # it changes none
         return later
@@ -118,7 +203,7 @@ class Plan(RoundPlan):
         """The papers' measures of what so many rounds cost."""
         return paper_costs(
             self.itinerary.epoch_rounds,
-            rounds - len(self.itinerary.opening),
+            rounds - len(self.itinerary.setup),
             self.itinerary.cohort_size,
             len(self.info.listed),
             self.itinerary.visit_examples,
@@ -154,7 +239,7 @@ def _said_digest(attributes: Attributes) -> str:
     return hashlib.sha256(b"".join(name.encode() + b"\0" + c.tobytes() for name, c in columns)).hexdigest()
 
 
-def refuse_repeated(data: Interactions) -> None:
+def refuse_duplicates(data: Interactions) -> None:
     """Refuse a history that holds an item twice."""
     rows = data.by_user
     again = (np.diff(rows.index) == 0) & (np.diff(data.user[rows.order]) == 0)

@@ -36,7 +36,7 @@ from murmura.data.splits.registry import DEALS, AnySplit, split_named
 from murmura.data.splits.rule import Seed
 from murmura.data.splits.split_files import GivenSplit
 from murmura.data.splits.temporal import LeaveOneOut, Order, TemporalHoldout, cut_to_days
-from murmura.engine.protocol_text import CHANGES, GIVEN, OWN, SPLIT, taken_apart
+from murmura.engine.protocol_text import CHANGES, GIVEN, OWN, SPLIT, parse_protocol
 from murmura.engine.run_folder import Run
 from murmura.engine.sealed import Choice, Sealed
 from murmura.engine.values import like_threshold, values_sentence
@@ -146,12 +146,12 @@ class PreparedData:
         """The split with its test part, for one choice, which the run folder, if any, keeps from then on."""
         return self.sealed.open(run, choice)
 
-    def tell(self, heard: Callable[[str], None] | None) -> None:
+    def tell(self, listener: Callable[[str], None] | None) -> None:
         """Say how the data was understood and what was made of its values, where somebody listens."""
-        if heard is None:
+        if listener is None:
             return
         for sentence in (*self.notes, *([f"{self.values}."] if self.values else [])):
-            heard(sentence)
+            listener(sentence)
 
     def describe(self) -> dict[str, Any]:
         """Counts and fingerprints of all parts, and what was made of the values."""
@@ -164,7 +164,7 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
     `NAME:KEY=VALUE,KEY=VALUE` is the protocol with another split, some settings of its split changed, its
     candidates, or the order that methods see; of a split in files only the latter two: `split:PATH:order=day`.
     """
-    base, changes = taken_apart(name)
+    base, changes = parse_protocol(name)
     if base.startswith(GIVEN):
         return _given(name, base, changes)
     if base not in PROTOCOLS:

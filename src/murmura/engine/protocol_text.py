@@ -12,7 +12,7 @@ OWN = ("candidates", "draws", "draw_seed", "order")  # settings of a protocol it
 SPLIT = "split"  # the key of another split altogether
 
 
-def taken_apart(name: str) -> tuple[str, dict[str, str]]:
+def parse_protocol(name: str) -> tuple[str, dict[str, str]]:
     """The name, or `split:PATH`, and what is changed; a path may have a colon of its own."""
     if name.startswith(GIVEN):
         base, _, text = name.rpartition(CHANGES)
@@ -34,7 +34,7 @@ def taken_apart(name: str) -> tuple[str, dict[str, str]]:
 
 def with_changes(name: str, changes: Mapping[str, object]) -> str:
     """The same protocol with some settings changed, in one spelling; None takes a change back."""
-    base, before = taken_apart(name)
+    base, before = parse_protocol(name)
     if base.startswith(GIVEN) and changes.get(SPLIT) is not None:
         raise SettingError(f"{base} is cut already, so --split has nothing to say; leave one of them out.")
     after = {**{key: value for key, value in before.items() if key not in changes}, **changes}

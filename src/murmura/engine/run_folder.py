@@ -146,11 +146,11 @@ class Run(PartFiles):
     def places(self) -> dict[str, Path]:
         """Where it was started (`folder`), and where data sets were (`data`), as far as the folder says so."""
         try:
-            told = self.read("place.json")
+            found = self.read("place.json")
         except RunError:  # it is a hint: without it there are other places to look
             return {}
-        found = told.items() if isinstance(told, dict) else ()
-        return {str(key): Path(value) for key, value in found if isinstance(value, str)}
+        pairs = found.items() if isinstance(found, dict) else ()
+        return {str(key): Path(value) for key, value in pairs if isinstance(value, str)}
 
     def write_data(self, about: dict[str, Any]) -> None:
         """Keep counts and fingerprints of the data; refuses to go on with other data than it began with."""

@@ -28,7 +28,7 @@ def unlearned(f: Federation, clients: Sequence[int]) -> ServerState:
     check_batch(len(leaving), f.plan.channel.minimum_cohort if f.plan.channel.on else 1)
     if f.plan.itinerary.training:  # what they sent is not worked out before it is known to be of use
         return f.plan.algorithm.server_unlearn(f.server, {})
-    gone = {phase.name: _sum(f, phase, done, leaving) for done, phase in enumerate(f.plan.itinerary.opening)}
+    gone = {phase.name: _sum(f, phase, done, leaving) for done, phase in enumerate(f.plan.itinerary.setup)}
     return f.plan.algorithm.server_unlearn(f.server, gone)
 
 

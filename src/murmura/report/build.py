@@ -11,8 +11,8 @@ from murmura.report.drawing import require_report
 from murmura.report.page import Compared, Section, document, write_page
 from murmura.report.sections import facts
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
-from murmura.studies.runs.folders import open_folder
-from murmura.studies.runs.reproduction import ReproductionFolder
+from murmura.studies.reproduction_folder import ReproductionFolder
+from murmura.studies.scorer import open_folder
 from murmura.studies.search import section as search
 from murmura.studies.search.folder import SearchFolder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,9 +12,9 @@ from murmura.core.arrays import Floats, Ids, Ints
 from murmura.engine.part_files import ordered
 from murmura.evaluation import Evaluation
 from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
-from murmura.evaluation.registry import badness, cutoff, has_no_cutoff, is_cost, is_summary
+from murmura.evaluation.registry import badness, better, cutoff, has_no_cutoff, is_cost, is_summary
 from murmura.evaluation.significance import PairedDifference, pair_tests
-from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
+from murmura.studies.compare.folder import BELOW_MOSTPOP, ComparisonFolder, ModelRuns
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,3 +158,17 @@ def named_tests(
         known = [(having[one], having[other]) for one, other in pairs if {one, other} <= having.keys()]
         tests += pair_tests(key, known)
     return tests
+
+
+def marks(results: Results, line: ModelSummary, key: str) -> str:
+    """Below MostPop, worse than the best, better or worse than the best centralised one: a sign of each."""
+
+    def sure(tests: Iterable[PairedDifference]) -> PairedDifference | None:
+        return next((t for t in tests if (t.label, t.metric) == (line.label, key) and t.sure), None)
+
+    mark = BELOW_MOSTPOP if key == results.primary and line in results.below_mostpop else ""
+    mark += "†" if sure(results.against_best) else ""
+    base = sure(results.against_baseline)
+    if base is not None:
+        mark += "↑" if (base.difference.mean > 0) == (better(key) == "higher") else "↓"
+    return mark

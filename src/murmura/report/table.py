@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from murmura.engine.part_files import printable
 from murmura.evaluation.intervals import Interval
-from murmura.studies.compare.run import BELOW_MOSTPOP
+from murmura.studies.compare.folder import BELOW_MOSTPOP
 
 NONE = "–"  # what a reader sees where there is no value
 

@@ -26,14 +26,13 @@ from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
 from murmura.core.population import Population, Tally
 from murmura.data.populations import Rows, write_population
-from murmura.engine.federation import Federation
-from murmura.engine.model_downloads import ModelDownloads
+from murmura.engine.federation import Federation, ModelDownloads
 from murmura.engine.plan import federation_info
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import RangePlan
 from murmura.runtimes.sharded_training import SHARD, ShardRuntime, refuse_unfit
 from murmura.runtimes.shards import arrays_of, kept, save
-from murmura.runtimes.tasks import InlineTasks, TaskEngine
+from murmura.runtimes.tasks import TaskEngine
 
 SHARDS = ".murmura-shards-"  # how the names of folders begin that hold the shards of a training
 
@@ -53,7 +52,7 @@ class Cluster:
     `address` is that of the scheduler, for whoever has other work for the same workers.
     """
 
-    tasks: TaskEngine = field(default_factory=InlineTasks)
+    tasks: TaskEngine = field(default_factory=TaskEngine)
     shard: int = SHARD
     checkpoint_every: int = 4
     folder: Path | None = None

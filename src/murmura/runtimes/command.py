@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.clusters import cluster_at
 from murmura.cli.console import progress, say, tell
 
 if TYPE_CHECKING:
@@ -44,24 +43,24 @@ def simulate(
     from murmura.data.populations import PopulationFiles
     from murmura.engine.checkpoint import NAME as CHECKPOINT
     from murmura.runtimes.sharded_training import SHARD, ShardedTraining
-    from murmura.runtimes.tasks import InlineTasks
+    from murmura.runtimes.tasks import TaskEngine
 
     held = PopulationFiles.open(population)
     plan = _plan(model, settings, seed, held)
     folder = options.new_folder(out, population.name, model)
-    with cluster_at(cluster, cluster_tls, folder) as carried, progress() as bar, locked(folder):
-        tasks = InlineTasks() if carried is None else carried.tasks
+    with options.cluster_at(cluster, cluster_tls, folder) as carried, progress() as bar, locked(folder):
+        tasks = TaskEngine() if carried is None else carried.tasks
         training = ShardedTraining(tasks, plan, held, folder, shard or SHARD, checkpoint_every)
         rounds = plan.itinerary.rounds
         bar.begin(f"{model}: rounds of {held.clients:,} clients", rounds)
         bar.advance(training.rounds)
 
-        def told(line: LedgerLine) -> None:
+        def on_line(line: LedgerLine) -> None:
             bar.advance(1)
             moved = f"round {line.rounds}: {line.visits:,} visits, {line.bytes_up / 1e6:,.0f} MB up"
             tell(asdict(line), f"{moved}, disclosed {line.disclosed_mean:.4f} on average", as_json)
 
-        training.run(rounds, told)
+        training.run(rounds, on_line)
         bar.end()
     say(f"folder: {folder}   ({folder / CHECKPOINT} has the model)")
 

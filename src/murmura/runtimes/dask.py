@@ -141,24 +141,24 @@ def dask_executor(
     tls: Path | None,
     begin: BeginWorker,
     name: str,
-    said: Callable[[str], None] = print,
+    on_message: Callable[[str], None] = print,
 ) -> Iterator[tuple[Executor, Callable[[], int]]]:
     """The same cluster as a pool for independent work, such as fits, and how many tasks it does at once.
 
     `begin` is in every worker under this name, which no other command on the cluster may have. Where a worker
-    is lost at work, Dask has others repeat what it was at, and `said` is told.
+    is lost at work, Dask has others repeat what it was at, and `on_message` is told.
     """
 
-    def heard(event: tuple[float, Any]) -> None:
-        told = event[1]
-        if told.get("action") == "remove-worker" and told.get("processing-tasks"):
-            said(f"worker {told['worker']} was lost; what it was at is repeated")
+    def on_event(event: tuple[float, Any]) -> None:
+        message = event[1]
+        if message.get("action") == "remove-worker" and message.get("processing-tasks"):
+            on_message(f"worker {message['worker']} was lost; what it was at is repeated")
 
     with dask_client(where, tls) as client:
         with _said():
             DaskTasks(client).workers()  # refuses mixed ones
             client.register_plugin(begin, name=name)
-        client.subscribe_topic("all", heard)
+        client.subscribe_topic("all", on_event)
         try:
             with _said((CancelledError, CommClosedError)):  # the work itself may meet other errors of files
                 yield client.get_executor(pure=False), lambda: sum(client.nthreads().values())

@@ -92,9 +92,9 @@ def item_titles(catalogue: Catalogue) -> bytes:
         *(([], []) if relation is None else (relation.item.tolist(), relation.label.tolist()))
     ):
         kinds[item].append(label)
-    told = {
+    shown = {
         "titles": [catalogue.name(code) for code in range(len(catalogue.items))],
         "kinds": [] if relation is None else list(relation.labels),
         "of": [] if relation is None else kinds,
     }
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from typing import Annotated, Literal
@@ -17,21 +17,38 @@ import numpy as np
 from pydantic import Field
 
 from murmura.channel.chain import Chain
-from murmura.channel.simulated_protections import PROTOCOLS, sum_protocol
-from murmura.channel.sum_protocol import AbortedSumError, DropOuts
+from murmura.channel.simulated_protections import protected_sum
 from murmura.core.arrays import Ints, Longs
+from murmura.core.channel import SUM_PROTOCOLS
 from murmura.core.codec import decode, encode
 from murmura.core.contract import Algorithm, IndividualUpdates, Phase, RoundContext, Total
 from murmura.core.errors import DivergenceError, FederationError, MurmuraError, SettingError
 from murmura.core.kernel import CohortRound, CompiledChannel, Kernel, SequentialKernel
+from murmura.core.rng import Words
 from murmura.core.settings import Fraction, settings
 from murmura.core.update import RunningSum, SentUpdate, Update
 from murmura.engine.federation import Federation, failure, server_step
-from murmura.engine.liars import lying
 from murmura.engine.visit import Visit, stage, visit
 
 _Answer = tuple[Visit | None, str | None]  # or why there is none
 AT_ONCE = 64  # clients whose updates are in memory together
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """One phase of one round, and the clients that are visited in it."""
+
+    f: Federation
+    phase: Phase
+    round: int
+    clients: Ints
+    through: CompiledChannel | None = None  # what adds up the vectors of a channel
+    malicious: tuple[int, ...] = ()  # clients who are counted besides
+
+    @property
+    def chain(self) -> Chain | None:
+        """The channel of the phase."""
+        return self.f.plan.chains.get(self.phase.name)
 
 
 @settings
@@ -94,101 +111,77 @@ class InProcess:
         clients, chain = f.takes_part(phase, clients), f.plan.chains.get(phase.name)
         if not len(clients):
             raise FederationError(f"phase '{phase.name}' of round {round} needs a client, but has none.")
-        through: CompiledChannel | None = chain
-        wicked = clients[:0]
+        exchange = Exchange(f, phase, round, clients, chain)
         if f.liars is not None:
             context = RoundContext(f.plan.info, phase.name, round, f.received_model(phase))
-            wicked, with_lies = lying(f.liars, f.plan, phase, context, clients)
-            clients, through = np.setdiff1d(clients, wicked), with_lies or chain
-        if chain is not None and chain.settings.channel in PROTOCOLS:
-            if (summed := self._protected(f, phase, round, clients)) is None:
+            malicious, with_lies = f.liars.called(f.plan, phase, context, clients)
+            clients = np.setdiff1d(clients, malicious)
+            exchange = Exchange(f, phase, round, clients, with_lies or chain, tuple(malicious.tolist()))
+        if chain is not None and chain.settings.channel in SUM_PROTOCOLS:
+            if (summed := self._protected(exchange, chain)) is None:
                 return
             received: Total | IndividualUpdates = summed
         else:
-            received = self.collect(f, phase, round, clients, through, wicked)
+            received = self.collect(exchange)
         if isinstance(received, Total) and chain is None:  # a channel has its sums checked
             phase.sends.check_sum(received.update, received.count)
         f.show_sum(phase, round, clients, received)
         f.step(*server_step(f.plan.algorithm, phase.name, round, f.server, received))
         f.count_outcome(phase, clients)
 
-    def collect(
-        self,
-        f: Federation,
-        phase: Phase,
-        round: int,
-        clients: Ints,
-        through: CompiledChannel | None,
-        wicked: Ints | None = None,
-    ) -> Total | IndividualUpdates:
-        """What the clients send, compiled where the kernel covers it; `wicked` are counted besides."""
-        chain, others = f.plan.chains.get(phase.name), [] if wicked is None else wicked.tolist()
+    def collect(self, exchange: Exchange) -> Total | IndividualUpdates:
+        """What the clients send, compiled where the kernel covers it."""
+        f, phase, chain = exchange.f, exchange.phase, exchange.chain
         if f.kernel is None or not f.kernel.covers(phase, channel=chain is not None) or not _compiles(chain):
-            return self._plain(f, phase, round, clients, others, through)
-        received = self._compiled(f, f.kernel, phase, round, clients, through)
-        f.remember_counted(phase, [*clients.tolist(), *others])
+            return self._plain(exchange)
+        received = self._compiled(exchange, f.kernel)
+        f.remember_counted(phase, [*exchange.clients.tolist(), *exchange.malicious])
         return received
 
-    def _protected(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | None:
+    def _protected(self, exchange: Exchange, chain: Chain) -> Total | None:
         """The sum by another protocol than two aggregators; None: too many were lost for a sum."""
-        chain, everyone = f.plan.chains[phase.name], clients.tolist()
-        lost = DropOuts.drawn(everyone, self.drop_out, round)
-        session = sum_protocol(chain.settings.channel).begin(everyone, chain.ring, lost)
-        for client in everyone:
-            visited, _ = self._visit(f, phase, round, client)
+        f, phase, clients = exchange.f, exchange.phase, exchange.clients.tolist()
+        needed = phase.repeat is not None or len(f.plan.itinerary.training) > 1
+
+        def upload(client: int, arrives: bool) -> Words:
+            visited, _ = self._visit(exchange, client)
             assert visited is not None
             assert visited.vector is not None
             f.keep(client, visited.state)
-            if client not in lost.before:
-                session.add(client, visited.vector)
-                _count(f, phase, round, client, visited)
-                if f.record is not None:
-                    f.record(SentUpdate(phase.name, round, client, f.server.model, visited.update))
-        try:
-            summed = session.finish()
-        except AbortedSumError:
-            if phase.repeat is not None or len(f.plan.itinerary.training) > 1:
-                raise  # what follows needs it
-            return None
-        f.tally.bytes_up += summed.cost.bytes_up - len(summed.counted) * chain.upload_bytes
-        f.remember_counted(phase, summed.counted)
-        return chain.sum_up(summed.total.astype(np.int64), round)
+            if arrives:
+                _record(exchange, client, visited)
+            return visited.vector
 
-    def _compiled(
-        self,
-        f: Federation,
-        kernel: Kernel,
-        phase: Phase,
-        round: int,
-        clients: Ints,
-        through: CompiledChannel | None,
-    ) -> Total:
+        name, lost = chain.settings.channel, self.drop_out
+        summed = protected_sum()(name, chain.ring, clients, lost, exchange.round, upload, needed)
+        if summed is None:
+            return None
+        total, counted, bytes_up = summed
+        f.tally.bytes_up += bytes_up - len(counted) * chain.upload_bytes
+        f.remember_counted(phase, counted)
+        return chain.sum_up(total.astype(np.int64), exchange.round)
+
+    def _compiled(self, exchange: Exchange, kernel: Kernel) -> Total:
         """The sum of a cohort by the algorithm's kernel."""
+        f, phase, clients = exchange.f, exchange.phase, exchange.clients
         plan, model = f.plan, f.received_model(phase)
-        cohort = CohortRound(plan.info, phase, round, model, plan.people, clients, self.workers, through)
+        cohort = CohortRound(
+            plan.info, phase, exchange.round, model, plan.people, clients, self.workers, exchange.through
+        )
         total, rows = kernel.cohort_sum(cohort, f.states, f.tally)
         f.count_visits(phase, len(clients), rows, clients)
         return total
 
-    def _plain(
-        self,
-        f: Federation,
-        phase: Phase,
-        round: int,
-        clients: Ints,
-        others: list[int],
-        through: CompiledChannel | None,
-    ) -> Total | IndividualUpdates:
+    def _plain(self, exchange: Exchange) -> Total | IndividualUpdates:
         """Every client's visit one by one; their sum is taken in the order of clients."""
-        chain, individual = f.plan.chains.get(phase.name), dict[int, Update]()
+        f, phase, chain, through = exchange.f, exchange.phase, exchange.chain, exchange.through
+        individual = dict[int, Update]()
         vectors = np.zeros(0 if chain is None else chain.words, np.int64)
         total, counted = RunningSum(), list[int]()
-        for client, (visited, why) in self._answers(f, phase, round, clients, vectors):
+        for client, (visited, why) in self._answers(exchange, vectors):
             if visited is not None:
                 f.keep(client, visited.state)
-                _count(f, phase, round, client, visited)
-                if f.record is not None:
-                    f.record(SentUpdate(phase.name, round, client, f.server.model, visited.update))
+                _record(exchange, client, visited)
             if why is not None:
                 f.refused[client] = why
             elif visited is not None:
@@ -200,24 +193,25 @@ class InProcess:
         if not counted:
             first = next(iter(f.refused.values()), "nobody takes part.")
             raise FederationError(
-                f"phase '{phase.name}' of round {round} needs at least one update, but all {len(clients)} were "
-                f"refused; the first because {first}"
+                f"phase '{phase.name}' of round {exchange.round} needs at least one update, but all "
+                f"{len(exchange.clients)} were refused; the first because {first}"
             )
-        f.remember_counted(phase, [*counted, *others])
+        f.remember_counted(phase, [*counted, *exchange.malicious])
         if phase.combine == "each":
             return IndividualUpdates(individual)
-        return Total(total.update(), total.count) if through is None else through.sum_up(vectors, round)
+        if through is None:
+            return Total(total.update(), total.count)
+        return through.sum_up(vectors, exchange.round)
 
-    def _answers(
-        self, f: Federation, phase: Phase, round: int, clients: Ints, vectors: Longs
-    ) -> Iterator[tuple[int, _Answer]]:
+    def _answers(self, exchange: Exchange, vectors: Longs) -> Iterator[tuple[int, _Answer]]:
         """Every client's answer in the order of clients, a few at a time; vectors are added as they come.
 
         Where answers arrive in another order all of them must be here before the first can be added.
         """
-        called, ask = clients.tolist(), partial(self._visit, f, phase, round)
+        called, ask = exchange.clients.tolist(), partial(self._visit, exchange)
         if self.arrival is not None:
-            called = np.random.default_rng((self.arrival, round)).permutation(clients).tolist()
+            rng = np.random.default_rng((self.arrival, exchange.round))
+            called = rng.permutation(exchange.clients).tolist()
         with ThreadPoolExecutor(self.workers) as pool:
 
             def asked(some: list[int]) -> Iterator[tuple[int, _Answer]]:
@@ -230,15 +224,16 @@ class InProcess:
             for first in range(0, len(called), AT_ONCE):
                 yield from asked(called[first : first + AT_ONCE])
 
-    def _visit(self, f: Federation, phase: Phase, round: int, client: int) -> _Answer:
+    def _visit(self, exchange: Exchange, client: int) -> _Answer:
         """What the client keeps and sends; where the server reads updates, perhaps why it is left out."""
-        algorithm, people, chain = f.plan.algorithm, f.plan.people, f.plan.chains.get(phase.name)
+        f, phase, round = exchange.f, exchange.phase, exchange.round
+        algorithm, people = f.plan.algorithm, f.plan.people
         try:
             with stage("history"):
                 history, rng = people.history(client, round), people.rng(client, round)
             model = f.received_model(phase)
             context = RoundContext(f.plan.info, phase.name, round, model, f.answers.get(client))
-            made = visit(algorithm, phase, context, f.client(client), history, rng, chain)
+            made = visit(algorithm, phase, context, f.client(client), history, rng, exchange.chain)
             with stage("encoding"):
                 if self.wire:
                     made = replace(made, update=decode(encode(made.update, phase.sends), phase.sends))
@@ -276,15 +271,17 @@ def _add_vector(answer: _Answer, total: Longs) -> _Answer:
     return replace(made, vector=None), why
 
 
-def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:
-    """What this visit moved, and which positives it disclosed."""
-    tables, chain = made.update.tables, f.plan.chains.get(phase.name)
-    rows = {name: len(table) for name, table in tables.items()}
-    f.count_visits(phase, 1, rows, np.array([client]))
+def _record(exchange: Exchange, client: int, made: Visit) -> None:
+    """Count what this visit moved and which positives it disclosed, and show it to who records updates."""
+    f, phase, chain = exchange.f, exchange.phase, exchange.chain
+    tables = made.update.tables
+    f.count_visits(phase, 1, {name: len(table) for name, table in tables.items()}, np.array([client]))
     for table in phase.sends.tables:
         if table.space == "item":
-            index = tables[table.name].index if chain is None else chain.block(round)
+            index = tables[table.name].index if chain is None else chain.block(exchange.round)
             f.tally.item_rows[index] += 1
     places = f.plan.people.start[client] + np.flatnonzero(made.shown)
     f.tally.disclosed[client] += np.count_nonzero(f.tally.sent[places] == 0)
     f.tally.sent[places] = 1
+    if f.record is not None:
+        f.record(SentUpdate(phase.name, exchange.round, client, f.server.model, made.update))

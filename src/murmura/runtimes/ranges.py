@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.chain import Chain
+from murmura.channel.chain import ChainOfSum
 from murmura.core.arrays import Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import RowVersions
@@ -29,15 +29,13 @@ from murmura.core.contract import (
     Total,
 )
 from murmura.core.errors import FederationError
-from murmura.core.kernel import CompiledChannel, VectorSlice
 from murmura.core.population import Population
 from murmura.core.schedule import Schedule
 from murmura.core.update import Arrays, RunningSum, Update
-from murmura.engine.federation import Federation, Runtime, server_step
+from murmura.engine.federation import Federation, ModelDownloads, Runtime, server_step
 from murmura.engine.itinerary import Position
-from murmura.engine.model_downloads import ModelDownloads
-from murmura.engine.round_plan import RoundPlan
-from murmura.runtimes.inprocess import InProcess
+from murmura.engine.plan import RoundPlan
+from murmura.runtimes.inprocess import Exchange, InProcess
 
 FINISHED = ""  # the phase of a request that asks for nothing: here is the model
 EMPTY = Population(
@@ -59,11 +57,8 @@ class RangePlan(RoundPlan):
     people: Population = EMPTY
     identity: Mapping[str, Any] = field(default_factory=dict)  # what makes two trainings the same one
 
-    def after(self, model: Arrays) -> RangePlan:
-        """The same once this public model is known: perhaps it tells how often items occur."""
-        counts = self.algorithm.public_counts(model)
-        if counts is None or (self.info.counts is not None and np.array_equal(counts, self.info.counts)):
-            return self
+    def with_counts(self, counts: Longs) -> RangePlan:
+        """The same with public counts of the items."""
         return replace(self, info=replace(self.info, counts=counts))
 
     def config(self) -> dict[str, Any]:
@@ -101,7 +96,7 @@ class PartialSum:
     refused: Mapping[int, str] = field(default_factory=dict)  # whose update was left out, and why
 
 
-def hear(f: Federation, request: Request) -> None:
+def receive(f: Federation, request: Request) -> None:
     """The range knows the model of a request, and what its clients are told."""
     state = ServerState(request.model)
     if request.versions is None:
@@ -120,22 +115,23 @@ def called_here(f: Federation, request: Request) -> Ints:
 
 def answer(f: Federation, runtime: InProcess, request: Request, clients: Ints) -> PartialSum:
     """What these clients of the range send: a sum through the channel, or a sum of a block, or each update."""
-    phase, round = f.plan.itinerary.phase(request.at), request.at.round
-    chain = f.plan.chains.get(phase.name)
+    phase = f.plan.itinerary.phase(request.at)
+    exchange = Exchange(f, phase, request.at.round, clients)
+    chain = exchange.chain
     if not len(clients):
         f.remember_counted(phase, ())
         return PartialSum(0, None if chain is None else np.zeros(chain.words, np.int64))
     if chain is not None:
         kept = RawSums(chain)
-        runtime.collect(f, phase, round, clients, kept)
+        runtime.collect(replace(exchange, through=kept))
         return PartialSum(len(clients), kept.sums)
     if f.kernel is not None and f.kernel.covers(phase, channel=False):
-        received = runtime.collect(f, phase, round, clients, None)
+        received = runtime.collect(exchange)
         assert isinstance(received, Total)
         return PartialSum(received.count, updates={int(clients[0]): received.update})
     sent: dict[int, Update] = {}
     f.record = lambda one: sent.update({one.client: one.update})
-    runtime.collect(f, phase, round, clients, None)
+    runtime.collect(exchange)
     refused = {client: why for client, why in f.refused.items() if client in clients}
     taken = {client: update for client, update in sent.items() if client not in refused}
     return PartialSum(len(taken), updates=taken, refused=refused)
@@ -211,27 +207,18 @@ def _received(f: Federation, phase: Phase, round: int, sent: PartialSum) -> Rece
     return total
 
 
-@dataclass(eq=False)
-class RawSums(CompiledChannel):
+@dataclass(frozen=True, eq=False)
+class RawSums(ChainOfSum):
     """The channel of one exchange as a range has it: sums are kept as they are, for the server half."""
 
-    chain: Chain
-    sums: Longs | None = None
+    kept: list[Longs] = field(default_factory=list)
 
     @property
-    def words(self) -> int:
-        """The length of a vector."""
-        return self.chain.words
-
-    def block(self, round: int) -> Ints:
-        """The items whose rows travel."""
-        return self.chain.block(round)
-
-    def vector_slice(self, table: str, round: int) -> VectorSlice:
-        """Where and how a table travels."""
-        return self.chain.vector_slice(table, round)
+    def sums(self) -> Longs:
+        """What was kept."""
+        return self.kept[-1]
 
     def sum_up(self, sums: Longs, round: int) -> Total:
         """Keep the sums; the server adds those of all ranges before its half."""
-        self.sums = sums
+        self.kept.append(sums)
         return Total(Update(), int(sums[0]))

@@ -183,8 +183,8 @@ class ShardedTraining:
         """How many are done."""
         return self.federation.rounds
 
-    def run(self, rounds: int, told: Callable[[LedgerLine], None] | None = None) -> None:
-        """Go on until so many rounds are done; `told` hears of each when it is."""
+    def run(self, rounds: int, on_line: Callable[[LedgerLine], None] | None = None) -> None:
+        """Go on until so many rounds are done; `on_line` is called after each."""
         f, self.runtime.until = self.federation, rounds
         while f.rounds < rounds:
             self.runtime.run(f, range(f.rounds, f.rounds + 1))
@@ -192,8 +192,8 @@ class ShardedTraining:
             f.tally = Tally(f.tally.sent, f.tally.disclosed, now.item_rows, **now.traffic)
             epoch, disclosed = f.plan.itinerary.epoch(f.rounds), spread_of(*now.disclosed)
             self.lines.append(write_line(now.traffic, before, disclosed, f.rounds, epoch))
-            if told is not None:
-                told(self.lines[-1])
+            if on_line is not None:
+                on_line(self.lines[-1])
             if self.runtime.writes(f.rounds):
                 self.runtime.complete()
                 save_checkpoint(self.runtime.folder, f, self.lines)

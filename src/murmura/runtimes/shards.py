@@ -36,7 +36,7 @@ from murmura.data.populations import PopulationFiles, Rows
 from murmura.engine.checkpoint import Packed, packed, unpack
 from murmura.engine.federation import Federation
 from murmura.engine.plan import with_used_features
-from murmura.runtimes.ranges import EMPTY, PartialSum, RangePlan, Request, answer, called_here, hear
+from murmura.runtimes.ranges import EMPTY, PartialSum, RangePlan, Request, answer, called_here, receive
 
 A = TypeVar("A", bound=NDArray[Any])
 ShardState = Packed | str  # what the clients of a shard keep, or the file it is in
@@ -182,7 +182,7 @@ def _federation(plan: RangePlan, rows: Rows, state: ShardState, request: Request
     f = Federation(mine, ServerState(request.model), {}, Tally.empty(EMPTY, 0))
     arrays, meta = arrays_of(state)
     unpack(f, prefixed(model=request.model) | {name: np.array(array) for name, array in arrays.items()}, meta)
-    hear(f, request)
+    receive(f, request)
     f.kernel = plan.runtime.kernel_for(plan.algorithm, f.plan.through)
     return f
 

@@ -8,24 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 Handle = Any  # stands for the result of a task, here or on another machine
 Near = tuple[int, int]  # shard number s of S
 FAN_IN = 8  # partial sums that one task adds
-
-
-class TaskEngine(Protocol):
-    """Runs tasks, here or elsewhere."""
-
-    def submit(self, function: Callable[..., Any], *arguments: Any, near: Near | None = None) -> Handle:
-        """Have a function called; handles among the arguments stand for their results."""
-
-    def gather(self, handles: Sequence[Handle]) -> list[Any]:
-        """The results, once they are there."""
-
-    def release(self, handles: Sequence[Handle]) -> None:
-        """These results are needed no more, but by tasks that have been submitted."""
 
 
 @dataclass(eq=False)
@@ -33,19 +20,19 @@ class _Result:
     value: Any
 
 
-class InlineTasks(TaskEngine):
-    """Every task at once, in this process."""
+class TaskEngine:
+    """Runs every task at once, in this process; another one runs them elsewhere."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any, near: Near | None = None) -> Handle:
-        """Call it now."""
+        """Have a function called; handles among the arguments stand for their results."""
         return _Result(function(*(one.value if isinstance(one, _Result) else one for one in arguments)))
 
     def gather(self, handles: Sequence[Handle]) -> list[Any]:
-        """The results."""
+        """The results, once they are there."""
         return [handle.value for handle in handles]
 
     def release(self, handles: Sequence[Handle]) -> None:
-        """Forget them."""
+        """These results are needed no more, but by tasks that have been submitted."""
         for handle in handles:
             handle.value = None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import KeysView
 
-from murmura.channel.comparison import ContentComparison
+from murmura.channel.sealing import ContentComparison
 from murmura.server.database import ServerDatabase, Statement
 from murmura.wire import wire
 from murmura.wire.admission import Admission

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
@@ -11,47 +10,47 @@ from typing import Annotated, Any, Self, TypeVar
 import yaml
 from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
 
-from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
 from murmura.core.settings import (
     UNKNOWN,
     Count,
+    Flag,
     as_dict,
     changed,
     field_names,
-    meanings,
     problem,
     settings,
     unknown,
 )
+from murmura.data.graphs.own_features import FeatureFiles
 from murmura.data.reading import READING_KEYS, Reading, given_only
 from murmura.data.sources.registry import data_folder, read_data
+from murmura.data.splits.temporal import Order
 from murmura.data.tables.interactions_file import looks_like_a_file
 from murmura.engine.part_files import named
 from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
-from murmura.engine.protocol_text import with_changes
+from murmura.engine.protocol_text import with_changes, with_order
 from murmura.engine.run_folder import FILES, Run
 from murmura.evaluation.registry import DEFAULT_METRICS
+from murmura.studies.flag_text import parse_cutoffs, parse_metrics, parse_models, parse_settings
 from murmura.studies.methods import method, method_class, name_and_settings
 
 T = TypeVar("T")
 Path_ = tuple[str, ...]
 Where = Callable[[Path_], str]
-BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
-WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {
-    "array": "list",
-    "object": "mapping",
-    "null": "null",
-}
+DATA, MODELS = "ml-latest-small-2016", "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"  # by default
+INSTEAD = {"model": "lists 'models:'; use `murmura compare`", "models": "has one 'model:'; use `murmura fit`"}
 
 
 @settings
 class DataConfig(Reading):
     """Which data: a source's name or a file, where its folder is, and how it is read."""
 
-    name: str
-    dir: str | None = None  # the folder that holds the data sets; default: MURMURA_DATA
+    # A source's name (see `murmura data list`) or a file.
+    name: Annotated[str, Flag("--data", default=DATA)]
+    # The folder that holds the data sets.
+    dir: Annotated[str | None, Flag("--data-dir", "PATH", envvar="MURMURA_DATA")] = None
 
     @model_serializer(mode="wrap")
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -59,6 +58,13 @@ class DataConfig(Reading):
         written: dict[str, Any] = plain(self)
         first = {"name": self.name, "dir": self.dir, "skip_bad": self.skip_bad}
         return first | given_only({key: value for key, value in written.items() if key not in first})
+
+    def source(self) -> dict[str, Any]:
+        """As a comparison keeps it: without a folder of data sets where none is named."""
+        written = as_dict(self)
+        table = [key for key in written if key not in field_names(FeatureFiles)]  # before what is of features
+        order = dict.fromkeys(["name", "dir", "skip_bad", *table, *written])
+        return {key: written[key] for key in order if key != "dir" or written[key] is not None}
 
     def load(self, data_dir: Path | None = None) -> Dataset:
         """The data with its features, as its source has it."""
@@ -81,9 +87,13 @@ class DataConfig(Reading):
 class ProtocolConfig:
     """Which data, and how it is cut and ranked, in every configuration alike."""
 
-    protocol: str = "default"
-    split: str | None = None  # another split than the protocol's
-    candidates: Count | None = None  # so many drawn items beside the full ranking
+    # default, fpl, kgflex, ncf, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, celeba, or
+    # split:PATH of a split; NAME:KEY=VALUE,.. changes its split.
+    protocol: Annotated[str, Flag()] = "default"
+    # Another split than the protocol's: leave-one-out, fixed-time, random or temporal.
+    split: Annotated[str | None, Flag(metavar="NAME")] = None
+    # Beside the full ranking, rank relevant items among N drawn ones: columns named sampled.
+    candidates: Annotated[Count | None, Flag(metavar="N")] = None
     data: DataConfig
 
     @model_serializer(mode="wrap")
@@ -93,9 +103,30 @@ class ProtocolConfig:
         usual = {"split": None, "candidates": None, "metrics": list(DEFAULT_METRICS)}
         return {key: value for key, value in written.items() if key not in usual or value != usual[key]}
 
-    def whole(self) -> Self:
-        """The same with everything said in the protocol, as a run folder keeps it."""
-        return changed(self, protocol=self.whole_protocol, split=None, candidates=None)
+    def whole(self, order: Order | None = None) -> Self:
+        """With everything said in the protocol, as a run folder keeps it, the order of times too."""
+        protocol = with_order(self.whole_protocol, order) if order else self.whole_protocol
+        return changed(self, protocol=protocol, split=None, candidates=None)
+
+    @classmethod
+    def default(cls, **own: Any) -> Self:
+        """What is meant where nothing is said."""
+        return cls(data=DataConfig(name=DATA), **own)
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Read and check a file, which must be of this kind."""
+        read = load_config(path)
+        if not isinstance(read, cls):
+            key = "models" if isinstance(read, FitConfig) else "model"
+            raise SettingError(f"{path} must have '{key}:', but {INSTEAD[key]}.")
+        return read
+
+    def with_flags(self, given: Mapping[tuple[str, ...], Any]) -> Self:
+        """The same with fields that flags gave on top, those of the data by two names."""
+        data = {path[1]: value for path, value in given.items() if len(path) == 2}
+        own = {path[0]: value for path, value in given.items() if len(path) == 1}
+        return changed(self, **own, data=changed(self.data, **data))
 
     @property
     def whole_protocol(self) -> str:
@@ -106,25 +137,77 @@ class ProtocolConfig:
 
 @settings
 class FitConfig(ProtocolConfig):
-    """One model on one data set: what `murmura fit` takes from its flags."""
+    """One model on one data set: what `murmura fit` takes."""
 
-    model: dict[str, Any]  # `name` says which model; the rest are its settings
-    seed: Annotated[int, Field(ge=0)] = 0
-    workers: Count = 1
+    # Which model; `murmura config show` lists them.
+    model: Annotated[dict[str, Any], Flag(read=lambda name: {"name": name}, default="ease")]
+    # The first seed.
+    seed: Annotated[int, Field(ge=0), Flag()] = 0
+    # Threads; results do not depend on it.
+    workers: Annotated[Count, Flag()] = 1
     cutoffs: tuple[Count, ...] = (10,)
     metrics: tuple[str, ...] = DEFAULT_METRICS
+
+    @classmethod
+    def default(cls, **own: Any) -> Self:
+        """What is meant where nothing is said."""
+        return super().default(model={"name": "ease"}, **own)
+
+    def with_flags(self, given: Mapping[tuple[str, ...], Any]) -> Self:
+        """Another model than the file's has none of its settings."""
+        made = super().with_flags(given)
+        return changed(made, model=self.model) if made.model["name"] == self.model["name"] else made
+
+    def with_settings(self, given: list[str]) -> Self:
+        """With what -S says."""
+        name = str(self.model["name"])
+        return changed(self, model=self.model | parse_settings(given, [name])[name])
 
 
 @settings
 class CompareConfig(ProtocolConfig):
-    """A comparison as a file: what `murmura compare` takes from its flags."""
+    """Several models on one data set: what `murmura compare` takes."""
 
-    models: dict[str, dict[str, Any]]  # label -> settings; `name` says which model, the label itself by default
-    seeds: Count = 1
-    seed: Annotated[int, Field(ge=0)] = 0
-    workers: Count = 1
-    cutoffs: tuple[Count, ...] = (10,)
-    metrics: tuple[str, ...] = DEFAULT_METRICS
+    # Comma-separated; label=model names one twice.
+    models: Annotated[dict[str, dict[str, Any]], Flag(read=parse_models, default=MODELS)]
+    # How many seeds; the table shows means.
+    seeds: Annotated[Count, Flag()] = 1
+    # The first seed.
+    seed: Annotated[int, Field(ge=0), Flag()] = 0
+    # Processes; results do not depend on it.
+    workers: Annotated[Count, Flag()] = 1
+    # Cut-offs of the metrics; default the protocol's.
+    cutoffs: Annotated[tuple[Count, ...] | None, Flag("--at", "K[,K]", parse_cutoffs)] = (10,)
+    # Metrics by name; default P,R,nDCG,IC,G for lists.
+    metrics: Annotated[tuple[str, ...], Flag(metavar="M[,M]", read=parse_metrics)] = DEFAULT_METRICS
+
+    @classmethod
+    def default(cls, **own: Any) -> Self:
+        """What is meant where nothing is said."""
+        return super().default(**{"models": parse_models(MODELS), "cutoffs": None, **own})
+
+    def rest(self) -> dict[str, Any]:
+        """What the plan of a comparison takes beside data set, protocol and models."""
+        keys = ("seeds", "seed", "cutoffs", "metrics")
+        return {"source": self.data.source(), **{key: getattr(self, key) for key in keys}}
+
+    def only(self, labels: Collection[str]) -> Self:
+        """With these models alone."""
+        return changed(self, models={label: one for label, one in self.models.items() if label in labels})
+
+    def with_flags(self, given: Mapping[tuple[str, ...], Any]) -> Self:
+        """A label of the file stands for what it is there."""
+        made = super().with_flags(given)
+        models = {
+            label: self.models[label] if one == {"name": label} and label in self.models else one
+            for label, one in made.models.items()
+        }
+        return changed(made, models=models)
+
+    def with_settings(self, given: list[str]) -> Self:
+        """With what -S says."""
+        own = parse_settings(given, list(self.models))
+        return changed(self, models={label: one | own[label] for label, one in self.models.items()})
 
 
 Config = FitConfig | CompareConfig
@@ -262,52 +345,6 @@ def _check_model(path: Path_, name: str, chosen: dict[str, Any], where: Where) -
         raise SettingError(where(path) + str(error)) from None
 
 
-def schema(kind: str) -> dict[str, Any]:
-    """The JSON schema of a configuration file: kind is `fit`, `compare` or a model's name."""
-    cls = {"fit": FitConfig, "compare": CompareConfig}.get(kind) or method_class(kind)
-    return TypeAdapter(cls).json_schema()
-
-
-def describe_settings(name: str) -> list[tuple[str, str, str]]:
-    """The settings of a model: name, what it may be, default."""
-    cls = method_class(name)
-    allowed, usual = TypeAdapter(cls).json_schema()["properties"], as_dict(cls())
-    return [(key, _allowed(allowed[key]), _plain(usual[key])) for key in field_names(cls)]
-
-
-def setting_groups(name: str) -> dict[str, dict[str, str]]:
-    """The settings of a model in groups: what a group is about -> setting -> what it means.
-
-    Those of a federated method are its own and those of the parts it is used with; every line is the first of a
-    docstring, or the comment beside the setting.
-    """
-    if name not in ALGORITHMS:
-        return {_first_line(method_class(name)): meanings(method_class(name))}
-    preset = algorithm(name)
-    own = meanings(preset.method) | (meanings(preset.noisy) if preset.noisy is not None else {})
-    parts = {_first_line(part): meanings(part) for part in preset.parts}
-    return {preset.summary: own, **parts}
-
-
-def _first_line(cls: type) -> str:
-    return (cls.__doc__ or cls.__name__).strip().partition("\n")[0]
-
-
-def _allowed(schema: dict[str, Any]) -> str:
-    """What a part of a JSON schema lets through, in words."""
-    if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(map(_allowed, schema["anyOf"])))
-    if "enum" in schema or "const" in schema:
-        return ", ".join(map(_plain, schema.get("enum", [schema.get("const")])))
-    bounds = [f"{sign} {schema[key]:g}" for key, sign in BOUNDS.items() if key in schema]
-    return " ".join([WORDS.get(schema.get("type", ""), "settings"), *bounds])
-
-
-def _plain(value: Any) -> str:
-    """A value as -S takes it."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def _lines(node: Any, path: Path_ = ()) -> dict[Path_, int]:
     """The line each key, or each member of a list, stands on."""
     inside: list[tuple[Any, Any, Any]] = []  # what it is called, where it begins, what it holds
@@ -320,6 +357,12 @@ def _lines(node: Any, path: Path_ = ()) -> dict[Path_, int]:
         here = (*path, str(name))
         found |= {here: begin.start_mark.line + 1, **_lines(value, here)}
     return found
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The JSON schema of a configuration file: kind is `fit`, `compare` or a model's name."""
+    cls = {"fit": FitConfig, "compare": CompareConfig}.get(kind) or method_class(kind)
+    return TypeAdapter(cls).json_schema()
 
 
 def experiment_folder(package: Path | None = None) -> Path:

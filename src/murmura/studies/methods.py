@@ -1,15 +1,23 @@
-"""A model by its name on the command line, centralised or federated, and the settings it takes by default."""
+"""A model by its name on the command line, centralised or federated, and the settings it takes by default.
+
+Those are what the package keeps for a data set; for another one what a rule gives from its sizes alone. The
+numbers of the rule are what did best on the data sets whose trials are kept (docs/results/searches.csv); a test
+fits them again. docs/results/rule.csv has what it is worth on each data set when it was fitted without it.
+"""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
 import yaml
+from pydantic import TypeAdapter
 
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.algorithms.preset import ConfiguredPreset
@@ -19,13 +27,24 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Method, Model
 from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import as_dict, from_dict
+from murmura.core.settings import as_dict, field_names, from_dict, meanings
 from murmura.engine.federation import Runtime
-from murmura.engine.protocol_text import SPLIT, taken_apart, with_order
+from murmura.engine.protocol_text import SPLIT, parse_protocol, with_order
 
+BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
+WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {
+    "array": "list",
+    "object": "mapping",
+    "null": "null",
+}
 AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
-TWINS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
+EQUIVALENTS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
+
+LONG = 60.0  # rows per user from which histories count as long; of the data sets here none has 41 to 67
+LADDER = (100.0, 300.0, 1000.0, 3000.0, 10000.0)  # what reg may be: what was tried
+MANY = 5000  # clients from which a rule for few of them is none
+LITTLE = ("ml-latest-small", "ml-latest-small-2016")  # two states of one data set
 
 
 def names() -> tuple[str, ...]:
@@ -47,7 +66,7 @@ def method_class(name: str) -> type[Any]:
     raise SettingError(unknown_name("model", name, names()))
 
 
-def kept_settings(protocol: str, data: str, model: str, own: Mapping[str, Any]) -> dict[str, Any]:
+def published_settings(protocol: str, data: str, model: str, own: Mapping[str, Any]) -> dict[str, Any]:
     """What the package keeps for a model with these own settings; {} with noise: none is chosen for it."""
     return {} if own.get("epsilon") is not None else defaults(protocol, data, model, own.get("pi"))
 
@@ -60,14 +79,14 @@ def defaults(protocol: str, data: str, model: str, pi: object = 1.0) -> dict[str
     none: they were chosen for the one it replaces. A twin takes those of its other.
     Where several are kept for a model, `fed-ease:pi=0.1` beside `fed-ease`, those of the nearest pi are meant.
     """
-    base, changes = taken_apart(protocol)
+    base, changes = parse_protocol(protocol)
     hidden = [with_order(base, "day")] if changes.get("order") == "day" else []
     for name in (*hidden, base) if SPLIT not in changes else ():
         by_data = _all_defaults().get(name) or {}
         found = _nearest(by_data.get(data) or {}, model, pi) or _nearest(by_data.get("*") or {}, model, pi)
         if found:
             return found
-    return defaults(protocol, data, TWINS[model], pi) if model in TWINS else {}
+    return defaults(protocol, data, EQUIVALENTS[model], pi) if model in EQUIVALENTS else {}
 
 
 def model_and_pi(label: str) -> tuple[str, float]:
@@ -92,7 +111,70 @@ def _all_defaults() -> dict[str, Any]:
     return yaml.safe_load(text) or {}
 
 
-def few_people(name: str, settings: dict[str, Any], train: Interactions) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Sizes:
+    """How much data there is: the users, items and rows that a method learns from."""
+
+    users: int
+    items: int
+    rows: int
+    times: bool = False  # whether rows have times
+
+    @classmethod
+    def of(cls, train: Interactions) -> Self:
+        """Of a training part; users and items that do not occur in it do not count."""
+        users, items = (int(np.count_nonzero(counts)) for counts in (train.user_counts, train.item_counts))
+        return cls(users, items, len(train), train.time is not None)
+
+    @property
+    def long(self) -> bool:
+        """Whether histories are long: density times items, that is rows per user."""
+        return self.rows >= LONG * max(self.users, 1)
+
+
+@dataclass(frozen=True)
+class SizeRule:
+    """What a model takes where histories are short and where they are long, and what grows with the data."""
+
+    short: Mapping[str, Any] = field(default_factory=dict)
+    long: Mapping[str, Any] = field(default_factory=dict)
+    also: Mapping[str, Any] = field(default_factory=dict)  # whatever the sizes, and not fitted
+    rows_per_reg: float | None = None  # reg is rows over this, as the nearest rung of LADDER
+    few: bool = False  # only for fewer clients than MANY
+
+    def settings(self, sizes: Sizes) -> dict[str, Any]:
+        """The settings for data of these sizes; {} where those of the class are meant."""
+        if self.few and sizes.users >= MANY:
+            return {}
+        found = {**(self.long if sizes.long else self.short), **self.also}
+        if self.rows_per_reg is not None:
+            found = {"reg": rung(sizes.rows / self.rows_per_reg), **found}
+        if not sizes.times:
+            found.pop("recency", None)
+        return found
+
+
+def rung(reg: float) -> float:
+    """The rung of LADDER that is nearest by its logarithm."""
+    return min(LADDER, key=lambda one: abs(math.log(one / max(reg, 1e-9))))
+
+
+_KEPT = resources.files("murmura.studies").joinpath("size_rules.yaml").read_text(encoding="utf-8")
+RULES = {model: SizeRule(**told) for model, told in yaml.safe_load(_KEPT).items()}
+
+
+def by_rule(model: str, sizes: Sizes) -> dict[str, Any]:
+    """The settings of a model for data of these sizes; {} where there is no rule for it."""
+    return RULES[model].settings(sizes) if model in RULES else {}
+
+
+def source_of_settings(ruled: Sequence[str], few: Sequence[str], sizes: Sizes) -> dict[str, Any]:
+    """Whose settings are the rule's, and whose sums are of few people; {} where nobody's are."""
+    told = {key: list(labels) for key, labels in (("by rule", ruled), ("few", few)) if labels}
+    return {**told, "sizes": asdict(sizes)} if told else {}
+
+
+def below_minimum_cohort(name: str, settings: dict[str, Any], train: Interactions) -> dict[str, Any]:
     """What a simulated federation takes where there are fewer people than one asks for; {}: nothing else."""
     if name not in ALGORITHMS:
         return {}
@@ -106,7 +188,7 @@ def name_and_settings(entry: dict[str, Any], label: str = "") -> tuple[str, dict
     return str(entry.get("name", label)), {key: value for key, value in entry.items() if key != "name"}
 
 
-def whole_settings(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+def resolved_settings(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """Every setting of a method as plain values, those at their defaults too, those without a use left out."""
     made = from_dict(method_class(name), settings)
     unused = made.unused() if isinstance(made, ConfiguredPreset) else ()
@@ -138,4 +220,46 @@ def fit(
 ) -> Model:
     """Fit the model of that name, centralised or federated, with these settings as on the command line."""
     given = settings or {}
-    return method(name, {**few_people(name, given, train), **given}, workers).fit(train, seed, progress)
+    return method(name, {**below_minimum_cohort(name, given, train), **given}, workers).fit(
+        train, seed, progress
+    )
+
+
+def describe_settings(name: str) -> list[tuple[str, str, str]]:
+    """The settings of a model: name, what it may be, default."""
+    cls = method_class(name)
+    allowed, usual = TypeAdapter(cls).json_schema()["properties"], as_dict(cls())
+    return [(key, _allowed(allowed[key]), _plain(usual[key])) for key in field_names(cls)]
+
+
+def setting_groups(name: str) -> dict[str, dict[str, str]]:
+    """The settings of a model in groups: what a group is about -> setting -> what it means.
+
+    Those of a federated method are its own and those of the parts it is used with; every line is the first of a
+    docstring, or the comment beside the setting.
+    """
+    if name not in ALGORITHMS:
+        return {_first_line(method_class(name)): meanings(method_class(name))}
+    preset = algorithm(name)
+    own = meanings(preset.method) | (meanings(preset.noisy) if preset.noisy is not None else {})
+    parts = {_first_line(part): meanings(part) for part in preset.parts}
+    return {preset.summary: own, **parts}
+
+
+def _first_line(cls: type) -> str:
+    return (cls.__doc__ or cls.__name__).strip().partition("\n")[0]
+
+
+def _allowed(schema: dict[str, Any]) -> str:
+    """What a part of a JSON schema lets through, in words."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_allowed, schema["anyOf"])))
+    if "enum" in schema or "const" in schema:
+        return ", ".join(map(_plain, schema.get("enum", [schema.get("const")])))
+    bounds = [f"{sign} {schema[key]:g}" for key, sign in BOUNDS.items() if key in schema]
+    return " ".join([WORDS.get(schema.get("type", ""), "settings"), *bounds])
+
+
+def _plain(value: Any) -> str:
+    """A value as -S takes it."""
+    return value if isinstance(value, str) else json.dumps(value)

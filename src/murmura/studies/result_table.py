@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from murmura.core.errors import SettingError
 from murmura.evaluation.measure import Evaluation, PlainTable, number
-from murmura.studies.compare.run import EntryMeans
-from murmura.studies.runs.trials import Trial
+from murmura.studies.compare.comparison_plan import EntryMeans
+from murmura.studies.search.folder import Trial
 
 Results = Iterable[EntryMeans] | Iterable[Trial] | Mapping[str, Evaluation]
 

@@ -58,28 +58,38 @@ class Workers:
         return self.count == 1 and not self.cluster
 
 
-class WorkerPool(Executor):
-    """An executor that knows how many tasks it does at once, at the moment."""
+Send = Callable[[Callable[[], Any]], Future[Any]]  # has a call made somewhere
 
-    def __init__(self, size: Callable[[], int] = lambda: 1) -> None:
-        self.size = size
+
+class WorkerPool(Executor):
+    """An executor that knows how many tasks it does at once, at the moment, and who does them."""
+
+    def __init__(self, size: Callable[[], int], send: Send) -> None:
+        self.size, self._send = size, send
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have it called."""
+        return self._send(partial(fn, *args, **kwargs))
 
 
 class InlineExecutor(WorkerPool):
     """The same interface in this process: for one worker."""
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run it now."""
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+    def __init__(self) -> None:
+        super().__init__(lambda: 1, _now)
 
     def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **_: Any) -> Iterator[Any]:
         """One after the other, each when its result is asked for: what was done before a kill is known."""
         return map(fn, *iterables)
+
+
+def _now(call: Callable[[], Any]) -> Future[Any]:
+    future: Future[Any] = Future()
+    try:
+        future.set_result(call())
+    except Exception as error:
+        future.set_exception(error)
+    return future
 
 
 class ProcessWorkers(WorkerPool):
@@ -90,15 +100,11 @@ class ProcessWorkers(WorkerPool):
     """
 
     def __init__(self, count: int, begin: Callable[[], None], said: Callable[[str], None]) -> None:
-        super().__init__(lambda: count)
+        super().__init__(lambda: count, lambda call: self._threads.submit(self._repeated, call))
         self._begin, self._said, self._ending = begin, said, False
         self._threads, self._idle = ThreadPoolExecutor(count), SimpleQueue[ProcessPoolExecutor]()
         for _ in range(count):
             self._idle.put(self._new())
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have it called by a process, and again by another where that one is lost."""
-        return self._threads.submit(self._repeated, partial(fn, *args, **kwargs))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let the processes end."""
@@ -108,7 +114,7 @@ class ProcessWorkers(WorkerPool):
             self._idle.get().shutdown(wait)
 
     def _repeated(self, call: Callable[[], Any]) -> Any:
-        """In a thread, of which there are as many as processes: what a process answers."""
+        """In a thread, of which there are as many as processes: what a process answers, or another after it."""
         process = self._idle.get()
         try:
             for left in reversed(range(REPETITIONS + 1)):
@@ -135,20 +141,8 @@ class ProcessWorkers(WorkerPool):
         return made
 
 
-class NamedExecutor(WorkerPool):
-    """Another executor, whose tasks find what is held by this name in a worker that others share."""
-
-    def __init__(self, inner: Executor, name: str, size: Callable[[], int]) -> None:
-        super().__init__(size)
-        self._inner, self._name = inner, name
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have it called."""
-        return self._inner.submit(_call_named, self._name, partial(fn, *args, **kwargs))
-
-
 def _call_named(name: str, call: Callable[[], Any]) -> Any:
-    """In a worker."""
+    """In a worker that others share: its task finds what is held by this name."""
     before = _whose.set(name)
     try:
         return call()
@@ -190,7 +184,7 @@ def processes(workers: int | Workers, common: Any = None) -> Iterator[WorkerPool
         name = uuid4().hex  # others may be at work on the same cluster
         begin = BeginWorker(partial(_hold, name, common), partial(_let_go, name))
         with dask_executor(wanted.cluster, wanted.tls, begin, name, wanted.said) as (executor, size):
-            yield NamedExecutor(executor, name, size)
+            yield WorkerPool(size, lambda call: executor.submit(_call_named, name, call))
         return
     pool = ProcessWorkers(wanted.count, partial(_hold, "", common), wanted.said)
     try:

@@ -25,9 +25,8 @@ from murmura.core.version import __version__
 from murmura.engine.experiment import CURVE
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.runs.folders import Folder, open_folder
-from murmura.studies.runs.trials import name_of
-from murmura.studies.search.folder import SearchFolder
+from murmura.studies.scorer import Folder, open_folder
+from murmura.studies.search.folder import SearchFolder, name_of
 
 TOLD = "mlflow.json"  # of a folder: what it is called there, by address
 EXPERIMENT = "murmura"  # unless MLFLOW_EXPERIMENT_NAME says otherwise

@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from murmura.channel.chain import Chain, chain
 from murmura.channel.ring import Ring
 from murmura.channel.shares import expand, split
-from murmura.channel.simulated_protections import PROTOCOLS, sum_protocol
-from murmura.channel.sum_protocol import AbortedSumError, DropOuts, SumProtocol
 from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import FederationError, SettingError
@@ -18,6 +16,7 @@ from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.update import SparseRows, Update
 from murmura.lab.protections.additive import AdditiveShares, joined, split_among
 from murmura.lab.protections.pairwise_masks import PairwiseMasks
+from murmura.lab.protections.sum_protocol import PROTOCOLS, AbortedSumError, DropOuts, SumProtocol, sum_protocol
 
 ITEMS, CLIENTS = 30, 9
 

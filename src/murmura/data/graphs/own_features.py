@@ -15,7 +15,7 @@ from murmura.core.arrays import Ids, Ints
 from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.errors import DataError, SettingError
 from murmura.core.features import HOP, last_part, predicate_of
-from murmura.core.settings import settings
+from murmura.core.settings import Flag, settings
 from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, Exploration, explore
 from murmura.data.graphs.feature_table import (
     SideLayout,
@@ -31,27 +31,31 @@ from murmura.data.tables.text_file import TextFile, read_text
 from murmura.data.tables.text_table import left_out
 
 
+def parse_hops(hops: list[str]) -> list[list[str]]:
+    """The predicates that are not followed, hop by hop."""
+    return [list(filter(None, hop.split(","))) for hop in hops]
+
+
 @settings
 class FeatureFiles:
-    """Where features come from, and how they are taken from a graph.
+    """Where features come from, and how they are taken from a graph."""
 
-    Attributes:
-        features: A table of items and features, or a graph: a file or a folder. None: the source's own.
-        mapping: Where items stand in the graph; None: at the source's links, or under their own ids.
-        labels: Names of entities and predicates.
-        hops: How far from an item a graph is explored.
-        feature_items: A feature counts when so many items have it; None: any of a table, 11 of a graph.
-        exclude: The predicates that are not followed, hop by hop.
-        skip_bad: Leave bad rows out and note them, instead of refusing the file.
-    """
-
-    features: Path | None = None
-    mapping: Path | None = None
-    labels: Path | None = None
-    hops: Annotated[int, Field(ge=1)] = 2
-    feature_items: Annotated[int, Field(ge=1)] | None = None
-    exclude: tuple[tuple[str, ...], ...] = (EXCLUDED,)
-    skip_bad: bool = False
+    # Features of items: a table, or a graph (or folder).
+    features: Annotated[Path | None, Flag()] = None
+    # Where items stand in the graph.
+    mapping: Annotated[Path | None, Flag()] = None
+    # Names of entities and predicates.
+    labels: Annotated[Path | None, Flag()] = None
+    # How far into the graph; default 2.
+    hops: Annotated[int, Field(ge=1), Flag()] = 2
+    # Items that share a feature; default 11.
+    feature_items: Annotated[Annotated[int, Field(ge=1)] | None, Flag()] = None
+    # Predicates not to follow; once per hop.
+    exclude: Annotated[tuple[tuple[str, ...], ...], Flag(metavar="P[,P]", read=parse_hops, several=True)] = (
+        EXCLUDED,
+    )
+    # Keep the good rows of a file, report the others.
+    skip_bad: Annotated[bool, Flag()] = False
 
     @property
     def rules(self) -> Exploration:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.comparison_table import show_table, write_report
+from murmura.cli.report import show_table, write_report
 from murmura.core.errors import RunError, SettingError
 
 if TYPE_CHECKING:

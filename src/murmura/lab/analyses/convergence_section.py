@@ -15,7 +15,7 @@ from murmura.core.arrays import Floats, Longs
 from murmura.report.drawing import Picture, canvas, curve_height, curve_styles, logarithmic
 from murmura.report.page import Section
 from murmura.report.table import Column, ReportTable, plain_table
-from murmura.studies.runs.trials import Trial
+from murmura.studies.search.folder import Trial
 
 NEAR = 0.95  # of the best value
 

@@ -15,7 +15,8 @@ import numpy as np
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.model import Model, ScoreTerms
-from murmura.studies.entry_runs import EntryAnalysis, EntryRun
+from murmura.lab.analyses.entry_analysis import EntryAnalysis
+from murmura.studies.scorer import Scorer
 
 REASONS = ("first reason", "largest term", "random feature")
 LENGTH = 10  # of the lists
@@ -70,7 +71,7 @@ def removals(terms: ScoreTerms, item: int, features: Ints, offered: Ints, k: int
     return np.array([drops[first] & speaks[first], drops[largest] & speaks[largest], drops.mean()], np.float64)
 
 
-def _entry(label: str, runs: Sequence[EntryRun]) -> Fidelity | None:
+def _entry(label: str, runs: Sequence[Scorer]) -> Fidelity | None:
     """What was found with every seed; None where scores are no sums."""
     measured = []
     for one in runs:

@@ -13,8 +13,9 @@ from murmura.evaluation.beyond_accuracy import HEAD, ranked_shares
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, plain_table
+from murmura.studies.compare.folder import Sweep
 from murmura.studies.item_exposure import Frequencies
-from murmura.studies.sweep.folder import Sweep, value_text
+from murmura.studies.sweep.folder import value_text
 
 UPDATED, RECOMMENDED = 1000, 250  # items along the axis, as in the thesis
 ACROSS = 3

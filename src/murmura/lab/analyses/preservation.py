@@ -20,7 +20,8 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.engine.run_folder import Run
-from murmura.studies.entry_runs import EntryAnalysis, EntryRun
+from murmura.lab.analyses.entry_analysis import EntryAnalysis
+from murmura.studies.scorer import Scorer
 
 MOST = (5, 10, 50, 100, None)  # of her features the most informative so many; None: all
 QUARTILES = (25, 50, 75)
@@ -86,7 +87,7 @@ def totals(features: int, found: Sequence[Ranking]) -> Floats:
     return total
 
 
-def _entry(label: str, runs: Sequence[EntryRun]) -> Preservation | None:
+def _entry(label: str, runs: Sequence[Scorer]) -> Preservation | None:
     """Measure the lists of every seed; None where items have no features."""
     train = runs[0].prepared.split.train
     info, kept, overlap = FederationInfo.of(train), [], []
@@ -94,9 +95,9 @@ def _entry(label: str, runs: Sequence[EntryRun]) -> Preservation | None:
         return None
     sums = np.zeros((2, info.feature_count))  # before and after
     for one in runs:
-        users, lists = _lists(one.part, train)
+        users, lists = _lists(one.run, train)
         own = [train.by_user.of(user) for user in users.tolist()]
-        both = [rankings(info, items, users, one.part.seed, round) for round, items in enumerate((own, lists))]
+        both = [rankings(info, items, users, one.run.seed, round) for round, items in enumerate((own, lists))]
         kept.append(preserved(*both))
         here = [totals(info.feature_count, some) for some in both]
         overlap.append(float(np.isin(_first(here[0]), _first(here[1])).mean()))

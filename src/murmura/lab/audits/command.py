@@ -9,22 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
-from murmura.cli.comparison_table import show_table, write_report
 from murmura.cli.console import progress, say
+from murmura.cli.report import show_table, write_report
 from murmura.core.errors import SettingError
-from murmura.studies.fit.command import from_flags
 
 if TYPE_CHECKING:
     from murmura.lab.audits.audit import Audit
 
 
-# what only a model that is fitted first needs
-FITTING = ("model", "protocol", "settings", "seed", "out", *options.READING_FLAGS)
-
-
 @options.takes_reading
 def audit(
-    ctx: typer.Context,
+    context: typer.Context,
     folder: Annotated[
         Path | None,
         typer.Argument(metavar="[RUN]", help="A folder of `murmura fit`; of `murmura compare`: all entries."),
@@ -56,6 +51,7 @@ def audit(
     be asked for by --attack: it trains once without and once with liars, and opens the test part. The folder
     keeps what was found (audit.json), never the messages; entries that were audited before are not repeated.
     """
+    from murmura.data.reading import READING_KEYS
     from murmura.engine.run_folder import Run
     from murmura.lab.audits.audit import audit_folder, audit_run, keeps_attacks
     from murmura.lab.audits.poisonings import PoisoningPlan
@@ -68,7 +64,8 @@ def audit(
             "an audit needs either a run folder or --data, but has "
             f"{'none of them' if folder is None else 'both'}."
         )
-    sources = {name: ctx.get_parameter_source(name) for name in FITTING}
+    fitting = ("model", "protocol", "settings", "seed", "out", *READING_KEYS)  # what only a fit needs
+    sources = {name: context.get_parameter_source(name) for name in fitting}
     given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
     if folder is not None and given:
         raise SettingError(
@@ -112,14 +109,16 @@ def _fitted(
 ) -> Path:
     """Fit the model first, in a folder of its own."""
     from murmura.lab.audits.audit import require_attackable
+    from murmura.studies.configuration import DataConfig, FitConfig
     from murmura.studies.fit.run import fit_run
 
     require_attackable(model)
     rules = protocol or ("fedsplit" if model.startswith("fedsplit") else "fpl")
-    config = from_flags(model, {"name": data, **reading}, data_dir, rules, settings, seed=seed)
+    source = DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading)
+    config = FitConfig(data=source, protocol=rules, model={"name": model}, seed=seed).with_settings(settings)
     place = options.new_folder(out, data, model, "audit")
     with progress() as listener:
-        fit_run(config, place, listener, heard=say)
+        fit_run(config, place, listener, on_message=say)
     return place
 
 

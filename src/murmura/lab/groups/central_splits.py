@@ -12,7 +12,8 @@ from typing import Any
 
 from murmura.core.catalogue import Dataset
 from murmura.data.splits.random_holdout import CoveredRandomHoldout
-from murmura.studies.compare.run import compare, plan
+from murmura.studies.compare.comparison_plan import plan
+from murmura.studies.compare.run import compare
 from murmura.studies.methods import defaults
 
 PROTOCOL = "fedsplit"

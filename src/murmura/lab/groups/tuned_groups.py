@@ -55,10 +55,12 @@ from murmura.kernels.factorisation.nmf import best_rank
 from murmura.kernels.sparse import Sparse
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
-from murmura.studies.compare.run import ComparisonEntry, compare
-from murmura.studies.compare.run import plan as plan_comparison
-from murmura.studies.methods import whole_settings
-from murmura.studies.search.tpe import Range, distributions, open_study
+from murmura.studies.compare.comparison_plan import ComparisonEntry
+from murmura.studies.compare.comparison_plan import plan as plan_comparison
+from murmura.studies.compare.run import compare
+from murmura.studies.methods import resolved_settings
+from murmura.studies.search.space import Range
+from murmura.studies.search.tpe import distributions, open_study
 from murmura.studies.worker_pool import processes
 
 RANGES = {"alpha": (0.04, 0.08), "beta": (0.04, 0.08), "gamma": (0.01, 0.04), "delta": (0.01, 0.04)} | {
@@ -263,7 +265,7 @@ def tuned_table(
         for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
             given = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": settings}
             entries += [
-                ComparisonEntry(f"{label}-{number}", name, whole_settings(name, {**given, **own}))
+                ComparisonEntry(f"{label}-{number}", name, resolved_settings(name, {**given, **own}))
                 for label, (name, own) in ROWS.items()
             ]
         whole = replace(plan, entries=tuple(entries))

@@ -24,7 +24,7 @@ from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.configuration import Path_, checked, experiment_folder, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search.grid import learns_in_epochs
-from murmura.studies.search.tpe import Axes, Values, corners, has_range, space_of
+from murmura.studies.search.space import Axes, Values, corners, has_range, space_of
 from murmura.studies.sweep.folder import entry_label
 
 Analysis = Literal[

@@ -31,8 +31,8 @@ from murmura.report.table import (
 )
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.item_exposure import MEAN_DISPARITY, Bias, bias, frequencies
-from murmura.studies.runs.reproduction import RowChoice
-from murmura.studies.runs.trials import Trial, best
+from murmura.studies.reproduction_folder import RowChoice
+from murmura.studies.search.folder import Trial, best
 from murmura.studies.sweep.folder import points
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]

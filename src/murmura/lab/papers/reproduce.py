@@ -33,15 +33,17 @@ from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries
 from murmura.lab.papers.data_facts import DataFacts, data_facts
 from murmura.lab.papers.experiments import Experiment, Row
-from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.compare.run import Comparison, ComparisonEntry, run_entries, usual_settings
+from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, default_settings
+from murmura.studies.compare.folder import ComparisonFolder, Sweep
+from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import DataConfig
-from murmura.studies.methods import method, whole_settings
-from murmura.studies.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
-from murmura.studies.runs.trials import Trial, best, best_place, name_of, side
-from murmura.studies.search.grid import TrialJob, grid, run_job
-from murmura.studies.search.tpe import Axes, Group, Tpe, has_range, space_of
-from murmura.studies.sweep.folder import Sweep, entry_label, write_sweep
+from murmura.studies.methods import method, resolved_settings
+from murmura.studies.reproduction_folder import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
+from murmura.studies.search.folder import Trial, best, best_place, name_of, side
+from murmura.studies.search.grid import TrialJob, run_job
+from murmura.studies.search.space import Axes, grid, has_range, space_of
+from murmura.studies.search.tpe import Group, Tpe
+from murmura.studies.sweep.folder import entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, Workers, held, processes, run_steps
 
 FitListener = Callable[
@@ -102,7 +104,7 @@ def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener
             plan = _plan(place, chosen)
             whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
             _write_sweep(whole, place.experiment, chosen)
-            for _ in run_entries(plan, place.runs, workers, heard=log.tested):
+            for _ in run_entries(plan, place.runs, workers, listener=log.tested):
                 pass
             if "audit" in place.experiment.analyses:
                 audit_entries(ComparisonFolder.open(place.runs), plan.prepared)
@@ -175,7 +177,7 @@ def _choose(
         won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
         row = changed(row, settings={**row.settings, **won})
     if row.kept:
-        usual, _ = usual_settings(row.model, _ready(place), row.settings)
+        usual, _ = default_settings(row.model, _ready(place), row.settings)
         row = changed(row, settings={**usual, **row.settings})
     if not row.search and not row.sweep and row.epochs is None:
         return RowChoice(label, (_entry(label, row, row.settings),))  # nothing to choose
@@ -218,7 +220,7 @@ def _ready(place: ExperimentPlace) -> PreparedData:
 
 
 def _entry(label: str, row: Row, settings: dict[str, Any]) -> ChosenEntry:
-    return ChosenEntry(label, row.model, whole_settings(row.model, settings))
+    return ChosenEntry(label, row.model, resolved_settings(row.model, settings))
 
 
 @cache

@@ -15,10 +15,9 @@ from typing import Any
 
 from murmura.core.errors import SettingError
 from murmura.engine.run_folder import Run
-from murmura.studies.methods import whole_settings
-from murmura.studies.runs.trials import Trial, name_of, read_history
+from murmura.studies.methods import LITTLE, RULES, SizeRule, Sizes, resolved_settings
+from murmura.studies.search.folder import Trial, name_of, read_history
 from murmura.studies.search.plan_file import SearchPlan
-from murmura.studies.size_rule import LITTLE, RULES, SizeRule, Sizes
 
 DIVISORS = (100.0, 200.0, 300.0, 400.0, 500.0, 700.0, 1000.0)  # rows per unit of reg that are considered
 COLUMNS = (
@@ -49,7 +48,7 @@ class KnownTrials:
 
 def setting_name(model: str, settings: Mapping[str, Any]) -> str:
     """A setting as one text: written out or left at its default, whole number or not, it is the same."""
-    whole = whole_settings(model, dict(settings))
+    whole = resolved_settings(model, dict(settings))
     return name_of({key: float(value) if type(value) is int else value for key, value in whole.items()})
 
 

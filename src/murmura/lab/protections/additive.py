@@ -14,9 +14,9 @@ import numpy as np
 
 from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES, Entropy, expand, expanded_sum
-from murmura.channel.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
 from murmura.core.errors import SettingError
 from murmura.core.rng import Words
+from murmura.lab.protections.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
 
 
 def split_among(

@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from murmura.channel.ring import Ring
-from murmura.channel.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
 from murmura.core.errors import FederationError, MissingExtraError
 from murmura.core.rng import Words
+from murmura.lab.protections.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
 
 try:
     import tenseal

@@ -20,13 +20,12 @@ from pydantic import Field
 
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
-from murmura.core.contract import IndividualUpdates, Phase, Total
+from murmura.core.contract import IndividualUpdates, Total
 from murmura.core.errors import SettingError
-from murmura.core.kernel import CompiledChannel
 from murmura.core.population import Population
 from murmura.core.settings import settings
 from murmura.engine.federation import Federation
-from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.inprocess import Exchange, InProcess
 from murmura.runtimes.ranges import RawSums
 from murmura.wire.wire import pack_arrays, unpack_arrays
 
@@ -50,35 +49,25 @@ class Regional(InProcess):
             )
         super().run(federation, rounds)
 
-    def collect(
-        self,
-        f: Federation,
-        phase: Phase,
-        round: int,
-        clients: Ints,
-        through: CompiledChannel | None,
-        wicked: Ints | None = None,
-    ) -> Total | IndividualUpdates:
+    def collect(self, exchange: Exchange) -> Total | IndividualUpdates:
         """The sum of the regions' sums; a phase whose updates are read one by one has no regions."""
-        chain = f.plan.chains.get(phase.name)
+        f, phase, chain, through = exchange.f, exchange.phase, exchange.chain, exchange.through
         if chain is None or through is None:
             if phase.combine == "sum":
                 raise SettingError(
                     f"regions hand on sums of whole numbers, but phase '{phase.name}' has no channel; set "
                     "channel=secure-sum."
                 )
-            return super().collect(f, phase, round, clients, through, wicked)
+            return super().collect(exchange)
         parts, counted = [], np.zeros(f.plan.people.clients, np.bool_)
-        for own in self._regions(f, clients):
+        for own in self._regions(f, exchange.clients):
             f.plan.channel.check_cohort(len(own))  # a sum of a few would tell about them
             kept = RawSums(chain)
-            super().collect(f, phase, round, own, kept)
-            assert kept.sums is not None
+            super().collect(Exchange(f, phase, exchange.round, own, kept))
             parts.append(chain.ring.wrap(kept.sums))
             counted |= f.counted.get(phase.name, counted)
-        others = [] if wicked is None else wicked.tolist()
-        f.remember_counted(phase, [*np.flatnonzero(counted).tolist(), *others])
-        return through.sum_up(chain.ring.add_up(parts).astype(np.int64), round)
+        f.remember_counted(phase, [*np.flatnonzero(counted).tolist(), *exchange.malicious])
+        return through.sum_up(chain.ring.add_up(parts).astype(np.int64), exchange.round)
 
     def _regions(self, f: Federation, clients: Ints) -> list[Ints]:
         """Those of the clients who are in each region that has any: neighbours in number are neighbours."""

@@ -19,13 +19,6 @@ import numpy as np
 
 from murmura.channel.ring import Ring
 from murmura.channel.shares import expanded_sum
-from murmura.channel.sum_protocol import (
-    NOBODY,
-    AbortedSumError,
-    DropOuts,
-    SumProtocol,
-    SumSession,
-)
 from murmura.core.errors import SettingError
 from murmura.core.rng import Words
 from murmura.lab.protections import shamir
@@ -35,6 +28,13 @@ from murmura.lab.protections.masking_device import (
     PublicKeys,
     pair_mask,
     sign,
+)
+from murmura.lab.protections.sum_protocol import (
+    NOBODY,
+    AbortedSumError,
+    DropOuts,
+    SumProtocol,
+    SumSession,
 )
 
 _NUMBER = 4  # bytes that name a peer in a message

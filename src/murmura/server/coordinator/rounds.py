@@ -150,7 +150,7 @@ class RoundRunner:
 
     def _in_this_window(self) -> Position:
         """An exchange that follows another asks whom that one counted in this window; else that one is next."""
-        at, phases = self.now.position, [phase.name for phase in self.itinerary.opening]
+        at, phases = self.now.position, [phase.name for phase in self.itinerary.setup]
         follows = self.itinerary.phase(at).follows
         window = self.terms.windows.at(self.clock())
         if follows in phases and self.store.released(follows, window) is None:
@@ -309,7 +309,7 @@ class RoundRunner:
 
     def _followed(self, manifest: Manifest) -> bool:
         """Whether only those counted in this exchange are asked another one."""
-        return any(phase.follows == manifest.phase for phase in self.itinerary.opening)
+        return any(phase.follows == manifest.phase for phase in self.itinerary.setup)
 
     def _step(self, manifest: Manifest, received: Total | IndividualUpdates) -> tuple[ServerState, Answers]:
         algorithm, round = self.itinerary.algorithm, manifest.round

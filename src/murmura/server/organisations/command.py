@@ -56,11 +56,11 @@ def join_silo(
 ) -> None:
     """Make a silo of an organisation's own rows; the secrets its people draw with are drawn here."""
     from murmura.runtimes.from_dataset import training_rows
-    from murmura.server.organisations.people import own_people
     from murmura.server.organisations.silo_terms import SiloTerms
+    from murmura.server.organisations.silo_users import own_users
 
     agreed = SiloTerms.read(terms)
-    people = own_people(training_rows(rows, "", data_dir, reading), agreed, first)
+    people = own_users(training_rows(rows, "", data_dir, reading), agreed, first)
     people.write(out, agreed)
     say(f"clients {first} to {first + people.clients - 1} of {agreed.info.clients}: {agreed.label}")
     typer.echo(str(out))
@@ -81,8 +81,8 @@ def cut_data(
 ) -> None:
     """Cut a data set into silos, for a rehearsal: secrets follow from the seed, so it equals the simulation."""
     from murmura.runtimes.from_dataset import describe_federation, groups_of, training_rows
-    from murmura.server.organisations.people import cut_silos
     from murmura.server.organisations.silo_terms import SiloTerms
+    from murmura.server.organisations.silo_users import cut_silos
 
     rows, preset = training_rows(data, protocol, data_dir, reading), _preset(model, settings)
     terms = SiloTerms(preset, describe_federation(rows, preset, seed))

@@ -28,8 +28,7 @@ from murmura.engine.federation import Federation
 from murmura.engine.fit import run_rounds
 from murmura.engine.itinerary import Position
 from murmura.runtimes.ranges import FINISHED, PartialSum, RangeRuntime, add
-from murmura.server.organisations.silo import SiloIntroduction
-from murmura.server.organisations.silo_messages import SiloReply, SiloRequest, name_of
+from murmura.server.organisations.silo_messages import SiloIntroduction, SiloReply, SiloRequest, name_of
 from murmura.server.organisations.silo_terms import SiloTerms
 from murmura.wire.wire import pack_arrays
 
@@ -59,13 +58,13 @@ class SiloRuntime(RangeRuntime):
         phase = f.plan.itinerary.phase(at)
         everyone = np.arange(f.plan.info.clients, dtype=np.int32)
         replies = self._replies(f, at, phase.name, everyone if called is None else called)
-        told = {node: reply for node, reply in replies.items() if not reply.declined}
-        if not told:
+        taking_part = {node: reply for node, reply in replies.items() if not reply.declined}
+        if not taking_part:
             why = next(iter(replies.values())).declined
             raise FederationError(
                 f"phase '{phase.name}' of round {at.round} needs a sum, but every silo declined: {why}."
             )
-        sent = add(*(_sum_of(f, phase, self.ranges[node].start, reply) for node, reply in told.items()))
+        sent = add(*(_sum_of(f, phase, self.ranges[node].start, reply) for node, reply in taking_part.items()))
         f.tally.visits += sent.count
         return sent
 
@@ -73,7 +72,7 @@ class SiloRuntime(RangeRuntime):
         requests = {}
         for node, own in self.ranges.items():
             cohort = (clients[(clients >= own.start) & (clients < own.stop)] - own.start).astype(np.int32)
-            answers = {client - own.start: told for client, told in f.answers.items() if client in own}
+            answers = {client - own.start: one for client, one in f.answers.items() if client in own}
             request = SiloRequest(at, phase, f.published, cohort, answers, federation=self.terms.name)
             requests[node] = request.encode()
         replies = self.send(requests)

@@ -6,8 +6,7 @@ at work. A request that was answered before gets the same reply, and nothing is 
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,32 +19,20 @@ from murmura.core.errors import FederationError, RunError
 from murmura.core.locks import locked
 from murmura.core.population import member_places
 from murmura.engine.checkpoint import NAME as CHECKPOINT
-from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpoint
+from murmura.engine.checkpoint import load_checkpoint, read_auxiliary, save_checkpoint
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.ranges import FINISHED, answer, called_here, hear
-from murmura.server.organisations.people import SiloPeople
-from murmura.server.organisations.silo_messages import SiloReply, SiloRequest, name_of
+from murmura.runtimes.ranges import FINISHED, answer, called_here, receive
+from murmura.server.organisations.silo_messages import (
+    SiloIntroduction,
+    SiloReply,
+    SiloRequest,
+    as_array,
+    name_of,
+)
 from murmura.server.organisations.silo_terms import SiloTerms
-
-
-@dataclass(frozen=True)
-class SiloIntroduction:
-    """Who a silo is: the server learns how many people it has, and which numbers are theirs."""
-
-    federation: str
-    first: int
-    clients: int
-
-    def encode(self) -> bytes:
-        """As it travels."""
-        return json.dumps(vars(self), sort_keys=True).encode()
-
-    @staticmethod
-    def decode(message: bytes) -> SiloIntroduction:
-        """From what travelled."""
-        return SiloIntroduction(**json.loads(message))
+from murmura.server.organisations.silo_users import SiloUsers
 
 
 class Silo:
@@ -54,7 +41,7 @@ class Silo:
     def __init__(self, folder: Path, workers: int = 1) -> None:
         self.folder, self.runtime = folder, InProcess(workers=workers)
         self.terms = SiloTerms.read(folder)
-        self.held = SiloPeople.read(folder, self.terms)
+        self.held = SiloUsers.read(folder, self.terms)
 
     def introduce(self) -> bytes:
         """What the server is told before the first round."""
@@ -63,7 +50,7 @@ class Silo:
     def answer(self, message: bytes) -> bytes:
         """The reply to a request; to one that was answered before, the same."""
         with locked(self.folder):
-            request, name, kept = SiloRequest.decode(message), name_of(message), read_beside(self.folder)
+            request, name, kept = SiloRequest.decode(message), name_of(message), read_auxiliary(self.folder)
             if name in kept:
                 return kept[name].tobytes()
             last = Position.decode(kept["at"].tobytes()) if "at" in kept else None
@@ -71,11 +58,11 @@ class Silo:
             f = self.federation()
             if last is None:
                 f.server = ServerState(request.model)
-            hear(f, request)
+            receive(f, request)
             f.rounds = request.at.done
             reply = replace(self._reply(f, request), request=name).encode()
             same = {key: one for key, one in kept.items() if last is not None and last.done == request.at.done}
-            same |= {name: _bytes(reply), "at": _bytes(request.at.encode())}
+            same |= {name: as_array(reply), "at": as_array(request.at.encode())}
             save_checkpoint(self.folder, f, [], same)
             return reply
 
@@ -154,10 +141,6 @@ class Silo:
         updates = {client: encode(update, phase.sends) for client, update in sent.updates.items()}
         vector = b"" if chain is None or sent.sums is None else chain.ring.pack(chain.ring.wrap(sent.sums))
         return SiloReply(people=sent.count, vector=vector, updates=updates, refused=sent.refused)
-
-
-def _bytes(content: bytes) -> NDArray[Any]:
-    return np.frombuffer(content, np.uint8)
 
 
 def _number(text: str) -> int | str:

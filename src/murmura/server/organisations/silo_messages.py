@@ -22,6 +22,24 @@ from murmura.runtimes.ranges import Request
 from murmura.wire.wire import pack_arrays, unpack_arrays
 
 
+@dataclass(frozen=True)
+class SiloIntroduction:
+    """Who a silo is: the server learns how many people it has, and which numbers are theirs."""
+
+    federation: str
+    first: int
+    clients: int
+
+    def encode(self) -> bytes:
+        """As it travels."""
+        return json.dumps(vars(self), sort_keys=True).encode()
+
+    @staticmethod
+    def decode(message: bytes) -> SiloIntroduction:
+        """From what travelled."""
+        return SiloIntroduction(**json.loads(message))
+
+
 @dataclass(frozen=True, eq=False)
 class SiloRequest(Request):
     """One exchange, as it is asked of a silo: the cohort is counted from its first client."""
@@ -68,8 +86,10 @@ class SiloReply:
             "refused": {str(client): why for client, why in self.refused.items()},
             "declined": self.declined,
         }
-        updates = {str(client): _bytes(update) for client, update in self.updates.items()}
-        return pack_arrays({**prefixed(updates=updates), "vector": _bytes(self.vector), "about": _plain(about)})
+        updates = {str(client): as_array(update) for client, update in self.updates.items()}
+        return pack_arrays(
+            {**prefixed(updates=updates), "vector": as_array(self.vector), "about": _plain(about)}
+        )
 
     @staticmethod
     def decode(message: bytes) -> SiloReply:
@@ -92,10 +112,11 @@ def name_of(message: bytes) -> str:
 
 
 def _plain(values: Mapping[str, Any]) -> NDArray[Any]:
-    return _bytes(json.dumps(values, sort_keys=True).encode())
+    return as_array(json.dumps(values, sort_keys=True).encode())
 
 
-def _bytes(content: bytes) -> NDArray[Any]:
+def as_array(content: bytes) -> NDArray[Any]:
+    """Bytes among the arrays of a message."""
     return np.frombuffer(content, np.uint8)
 
 

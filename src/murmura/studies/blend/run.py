@@ -10,22 +10,60 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
+from pydantic import Field
 
 from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import changed
+from murmura.core.settings import Flag, changed, settings
 from murmura.engine.experiment import score
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.protocol import PreparedData
 from murmura.runtimes.simulation import simulated
+from murmura.studies.configuration import ProtocolConfig
+from murmura.studies.flag_text import parse_settings
 
 MODEL = "kgflex-hybrid"
 WEIGHTS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1)
 DISCOUNTS = (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.1)
+
+
+def parse_numbers(flag: str, text: str) -> tuple[float, ...]:
+    """Comma-separated numbers of a flag."""
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise SettingError(f"{flag} must be numbers between commas, but it is '{text}'.") from None
+
+
+@settings
+class BlendConfig(ProtocolConfig):
+    """What `murmura blend` takes."""
+
+    protocol: Annotated[str, Flag()] = "kgflex"
+    # The final lists must cover so many items.
+    coverage: Annotated[int, Field(ge=0), Flag()] = 0
+    # The accuracy on validation rows.
+    metric: Annotated[str, Flag()] = "nDCG@10"
+    fixed: dict[str, Any] = Field(default_factory=dict)
+    # The values to try, instead of the usual ones.
+    weights: Annotated[tuple[float, ...], Flag(metavar="V,V", read=partial(parse_numbers, "--weights"))] = (
+        WEIGHTS
+    )
+    # The values to try, instead of the usual ones.
+    discounts: Annotated[tuple[float, ...], Flag(metavar="V,V", read=partial(parse_numbers, "--discounts"))] = (
+        DISCOUNTS
+    )
+    # The first seed.
+    seed: Annotated[int, Field(ge=0), Flag()] = 0
+
+    def with_settings(self, given: list[str]) -> Self:
+        """With what -S says."""
+        return changed(self, fixed=parse_settings(given, [MODEL])[MODEL])
 
 
 @dataclass(frozen=True)

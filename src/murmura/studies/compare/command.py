@@ -4,47 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from murmura.cli import options
-from murmura.cli.clusters import cluster_at, refuse_classifiers
 from murmura.cli.comparison_table import show
-from murmura.cli.config_file import read_with_flags
 from murmura.cli.console import progress, say, size, tell
-from murmura.cli.report import tell_tracker
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset
     from murmura.core.progress import Progress
     from murmura.engine.federation import Runtime
-    from murmura.studies.compare.run import Comparison, EntryMeans
+    from murmura.studies.compare.comparison_plan import Comparison, EntryMeans
+    from murmura.studies.configuration import CompareConfig, DataConfig
     from murmura.studies.worker_pool import Workers
 
-DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
+DEMO_DATA = "ml-latest-small-2016"
+FEDERATED = {"sfpl+": {"epochs": 1}, "pfpl+": {"epochs": 1}, "cfpl": {"rounds": 60}}  # few: it is a demo
+# what a search on the validation part found for so few rounds
+ALSO = {"cfpl": {"clients": 500, "factors": 64, "alpha": 0.2, "channel": "secure-sum"}}
+SUMS = ("fed-ease", "fed-item-knn")  # two exact secure sums each
+SHARES = (1, 0.5, 0.1)
 
 
-@options.takes_reading
+@options.takes("murmura.studies.configuration:CompareConfig", file=True)
 def compare(
-    context: typer.Context,
-    data: options.Data = "",
-    protocol: options.ProtocolName = "default",
-    split: options.SplitName = "",
-    candidates: options.CandidateCount = None,
+    config: CompareConfig,
     order: options.OrderNames = "",
-    models: options.Models = "",
-    settings: options.Set = [],  # noqa: B006
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds; the table shows means.")] = 1,
-    seed: options.Seed = 0,
-    at: options.Cutoffs = "",
-    metrics: options.Metrics = "",
-    config: options.ConfigFile = None,
-    data_dir: options.DataDir = None,
-    reading: options.Reading = {},  # noqa: B006
-    workers: options.Processes = 1,
     cluster: options.Cluster = "",
     cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
@@ -63,64 +51,39 @@ def compare(
     --cluster, rounds that can be cut into shards are carried by its workers; every other model is fitted whole
     by one of them, side by side. The test part and the files stay here.
     """
-    from murmura.core.settings import as_dict
-    from murmura.engine.protocol_text import with_order
+    from murmura.studies.compare.comparison_plan import plan as planned
     from murmura.studies.compare.folder import BESIDE
-    from murmura.studies.compare.run import plan as planned
-    from murmura.studies.configuration import CompareConfig
-    from murmura.studies.kept_models import kept
-    from murmura.studies.order_seen import order_users, parse_orders
-    from murmura.studies.size_rule import left_in_place
-    from murmura.tracking import tracker
+    from murmura.studies.compare.notes import left_in_place, order_users, parse_orders
+    from murmura.studies.compare.run import saved_models
 
-    orders, told = parse_orders(order), tracker(log)
-    source: dict[str, Any]
-    if config is not None:
-        read = read_with_flags(config, CompareConfig, context, reading)
-        protocol, chosen, workers, source = read.whole_protocol, read.models, read.workers, as_dict(read.data)
-        plan_of = partial(
-            planned, load_data(source, read.data.place()),
-            seeds=read.seeds, seed=read.seed, cutoffs=read.cutoffs, metrics=read.metrics, source=source,
-        )  # fmt: skip
-    else:
-        chosen = options.parse_models(models or DEFAULT_MODELS)
-        for label, own in options.parse_settings(settings, list(chosen)).items():
-            chosen[label] |= own
-        source = {"name": data or "ml-latest-small-2016", "skip_bad": False, **reading}
-        source |= {"dir": str(data_dir)} if data_dir else {}
-        more: dict[str, Any] = {"metrics": named} if (named := options.parse_metrics(metrics)) else {}
-        plan_of = partial(
-            planned, load_data(source, data_dir),
-            seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at), source=source, **more,
-        )  # fmt: skip
-    protocol = options.changed_protocol(protocol, split, candidates)
-    plan = plan_of(with_order(protocol, orders[0]) if orders else protocol, chosen)
+    orders, told, dataset = parse_orders(order), options.tracker(log), load_data(config.data)
+    seen = config.whole(orders[0] if orders else None)
+    plan = planned(dataset, seen.protocol, config.models, **config.rest())
     users = order_users(plan.entries) if len(orders) > 1 else []
-    days = plan_of(with_order(protocol, "day"), {label: chosen[label] for label in users}) if users else None
+    beside = config.only(users).whole("day") if users else None
+    days = beside and planned(dataset, beside.protocol, beside.models, **beside.rest())
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
     for line in left_in_place(plan):
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
-    refuse_classifiers(plan, cluster)
-    where = (cluster, cluster_tls, workers, as_json)
+    options.refuse_classifiers(plan, cluster)
+    where = (cluster, cluster_tls, config.workers, as_json)
     run_on_cluster(replace(plan, keep=keep), folder, *where)
     hidden = run_on_cluster(days, folder / BESIDE, *where) if days else []
     if not as_json:
         show(plan, folder, hidden)
-    tell_tracker(told, folder)
-    count, length = kept(folder)
+    options.tell_tracker(told, folder)
+    count, length = saved_models(folder)
     if count:
         models = "1 fitted model" if count == 1 else f"{count} fitted models"
         say(f"kept {models}, {size(length)} (--keep): murmura recommend {folder} --model LABEL")
     say(f"run folder: {folder}   (murmura report {folder})")
 
 
-def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
+def load_data(source: DataConfig) -> Dataset:
     """The data of a comparison; what there is to say about it is said."""
-    from murmura.studies.configuration import named_data
-
-    dataset = named_data({"data": source}).load(data_dir)
+    dataset = source.load()
     for note in dataset.notes:
         say(note)
     return dataset
@@ -130,7 +93,7 @@ def run_on_cluster(
     plan: Comparison, folder: Path, cluster: str, tls: Path | None, workers: int, as_json: bool
 ) -> list[EntryMeans]:
     """Run the plan with the cluster that is named, if any; its shards lie in this folder, under its lock."""
-    with cluster_at(cluster, tls, folder) as carried:
+    with options.cluster_at(cluster, tls, folder) as carried:
         team = options.team(workers, carried.address if carried else "", tls)
         return run(plan, folder, team, as_json, carried)
 
@@ -163,3 +126,38 @@ def collect(
             lines.append(line)
             tell({**line.flat(), **(said or {})}, f"{line.label}: done", as_json)
     return lines
+
+
+def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
+    """Compare recommenders, centralised and federated, on MovieLens latest-small (2016); needs no network.
+
+    The newest 20 % of each person's ratings are held out. Two federated methods need two secure sums alone; the
+    others train for a few epochs only (the table says how many), with three choices of pi: the share of their
+    ratings people contribute.
+    """
+    from murmura.data.sources.registry import load
+    from murmura.report import build
+    from murmura.studies.compare.comparison_plan import plan
+
+    folder = options.new_folder(out, "demo")
+    chosen = plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA})
+    run(chosen, folder, workers)
+    show(chosen, folder)
+    page = build(folder)
+    say(f"report: {page}")
+
+
+def demo_models() -> dict[str, dict[str, Any]]:
+    """Every baseline, the methods of two secure sums, and those of rounds at three choices of pi."""
+    from murmura.studies.configuration import MODELS
+    from murmura.studies.flag_text import parse_models
+    from murmura.studies.methods import defaults
+
+    found = parse_models(MODELS)
+    for name in SUMS:
+        found[f"{name} (2 sums)"] = {"name": name, **defaults("default", DEMO_DATA, name)}
+    for name, training in FEDERATED.items():
+        length = ", ".join(f"{count} {unit if count > 1 else unit[:-1]}" for unit, count in training.items())
+        for pi in SHARES:
+            found[f"{name} pi={pi:g} ({length})"] = {"name": name, "pi": pi, **training, **ALSO.get(name, {})}
+    return found

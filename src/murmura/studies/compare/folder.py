@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +15,11 @@ from murmura.core.errors import RunError
 from murmura.engine.part_files import named, object_part, printable, whole_number, wrong_folder
 from murmura.engine.run_folder import Run
 from murmura.evaluation.sampled import CandidateDraws
-from murmura.studies.sweep.folder import Sweep, read_sweep
 
 ORDER = "order.json"  # which order was seen, and by whom that is used
 BESIDE = "order-day"  # the folder, in that of a comparison, of the same with the order inside days hidden
+SWEEP = "sweep.json"  # what is swept, and which entries make a curve
+BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
 RULE = "rule.json"  # whose settings the rule from sizes gave, and for which sizes
 
 
@@ -27,6 +29,43 @@ def run_name(label: str, seed: int) -> str:
     if plain != label or len(plain) > 100:  # two labels must not meet in one folder
         plain = f"{plain[:100]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
     return f"{plain}-seed{seed}"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is varied: the setting, its values, and the entries of a comparison that make each curve."""
+
+    key: str
+    values: tuple[Any, ...]
+    curves: dict[str, tuple[str, ...]]  # model -> the labels of its entries, in the order of the values
+    beside: tuple[str, ...] = ()  # models that do not have the setting, run once: horizontal lines
+
+    def place(self, label: str) -> tuple[str, Any]:
+        """The curve an entry is of, and its value; the label itself and None for one beside the curves."""
+        for curve, labels in self.curves.items():
+            if label in labels:
+                return curve, self.values[labels.index(label)]
+        return label, None
+
+
+def read_sweep(run: Run, labels: Collection[str]) -> Sweep | None:
+    """What a folder with these entries sweeps; None where it is an ordinary comparison."""
+    found = run.read_typed(SWEEP, Sweep, "", "run the sweep again with the same --out")
+    if found is None:
+        return None
+    curves = {printable(name): tuple(map(printable, own)) for name, own in found.curves.items()}
+    curves = {name: own for name, own in curves.items() if {*own} & {*labels}}
+    beside = tuple(label for label in map(printable, found.beside) if label in labels)
+    return replace(found, curves=curves, beside=beside)
+
+
+def mean(found: list[dict[str, float | None]]) -> dict[str, float | None]:
+    """Key by key, over seeds; None where a metric is not defined."""
+    means: dict[str, float | None] = {}
+    for key in dict.fromkeys(key for one in found for key in one):
+        known = [value for one in found if (value := one.get(key)) is not None]
+        means[key] = math.fsum(known) / len(known) if known else None
+    return means
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,122 +1,45 @@
-"""Several models, several seeds, one protocol: a folder with one run each, resumable."""
+"""Several models, several seeds, one protocol: a folder with one run each, resumable.
+
+Runs are fitted here or by workers, and scored and written here; no byte depends on who fits. A worker is sent
+the training part once, and for each run a model's name, its settings and a seed; it hands back the files of the
+fit, the model among them. The test part stays in this process, and every folder is written by it: the machines
+of a cluster need no disk that they share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from threadpoolctl import threadpool_info, threadpool_limits
+
 from murmura.algorithms import ALGORITHMS
-from murmura.core.catalogue import Dataset
+from murmura.core.catalogue import Split
 from murmura.core.errors import SettingError, said_of
+from murmura.core.files import write_whole
+from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
-from murmura.core.model import Method
-from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import as_dict
-from murmura.engine.experiment import record_items
+from murmura.core.model import EVERYTHING, Method
+from murmura.core.progress import SILENT, NamedProgress, Progress
+from murmura.engine.experiment import ExperimentResult, experiment, record_items, record_training
 from murmura.engine.federation import Runtime
-from murmura.engine.protocol import PreparedData, prepare, protocol
-from murmura.engine.run_folder import Run, environment
-from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
-from murmura.studies.compare.folder import RULE, run_name
-from murmura.studies.compare.side_by_side import RunJob, RunListener, RunScorer
-from murmura.studies.kept_models import Keep, drop_worse
-from murmura.studies.methods import (
-    TWINS,
-    few_people,
-    kept_settings,
-    method,
-    name_and_settings,
-    whole_settings,
-)
-from murmura.studies.order_seen import order_users, record_order
-from murmura.studies.size_rule import Sizes, by_rule, source_of_settings
-from murmura.studies.sweep.folder import mean
-from murmura.studies.worker_pool import Workers
+from murmura.engine.run_folder import MODEL, Run
+from murmura.evaluation.registry import badness, is_cost
+from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, EntryMeans
+from murmura.studies.compare.folder import RULE, mean, run_name
+from murmura.studies.compare.notes import order_users, record_order
+from murmura.studies.methods import method
+from murmura.studies.scorer import Scorer, record_origin
+from murmura.studies.worker_pool import Workers, as_finished, held, processes
 
-BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
-
-
-@dataclass(frozen=True)
-class ComparisonEntry:
-    """One line of a comparison: a model with its settings, under the label the user gave it."""
-
-    label: str
-    model: str
-    settings: dict[str, Any]
-    seeds: int | None = None  # where it is run with fewer than the others
-    by_rule: bool = False  # whether settings that nobody gave are those of the rule from sizes
-    few: bool = False  # whether its sums are of fewer people than a real federation asks for by default
-    own: Mapping[str, Any] = field(default_factory=dict)  # of the settings, those that were given
-    usual: Mapping[str, Any] = field(default_factory=dict)  # and those kept for the data, or of the rule
-
-
-@dataclass(frozen=True)
-class EntryMeans:
-    """The means over seeds of one entry."""
-
-    label: str
-    seeds: int
-    values: dict[str, float | None]  # None: not defined, e.g. the Gini index of no lists
-
-    def flat(self) -> dict[str, Any]:
-        """One flat object, as --json prints it."""
-        return {"model": self.label, "seeds": self.seeds, **self.values}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """What is compared: data made ready, the entries, and how often each is run."""
-
-    prepared: PreparedData
-    entries: tuple[ComparisonEntry, ...]
-    seeds: int = 1
-    seed: int = 0
-    cutoffs: tuple[int, ...] = (10,)
-    metrics: tuple[str, ...] = DEFAULT_METRICS
-    source: dict[str, Any]  # how the data was named: what `reproduce` needs
-    keep: Keep = "none"  # which fitted models stay in the folder
-
-    def config(self, entries: tuple[ComparisonEntry, ...], seeds: int, seed: int) -> dict[str, Any]:
-        """The configuration of the whole, or of one run of it, as kept in its folder."""
-        return {
-            "data": self.source,
-            "protocol": as_dict(self.prepared.protocol),
-            "cutoffs": list(self.cutoffs),
-            **({} if self.metrics == DEFAULT_METRICS else {"metrics": list(self.metrics)}),
-            "models": {e.label: {"name": e.model, **e.settings} for e in entries},
-            **({} if not (own := {e.label: e.seeds for e in entries if e.seeds}) else {"seeds_of": own}),
-            "seeds": seeds,
-            "seed": seed,
-        }
-
-    @property
-    def ruled(self) -> list[str]:
-        """The labels of the entries whose settings the rule from sizes gave."""
-        return [entry.label for entry in self.entries if entry.by_rule]
-
-    @property
-    def settings_source(self) -> dict[str, Any]:
-        """Where settings came from that nobody gave, as `rule.json` keeps it."""
-        few = [entry.label for entry in self.entries if entry.few]
-        return source_of_settings(self.ruled, few, Sizes.of(self.prepared.split.train))
-
-    def columns(self, values: dict[str, float | None]) -> dict[str, float | None]:
-        """What a table shows: of errors and accuracies those that were asked for, where any were."""
-        if self.prepared.protocol.scores == "lists" or self.metrics == DEFAULT_METRICS:
-            return values
-        return {k: v for k, v in values.items() if not has_no_cutoff(k) or k.split("/")[0] in self.metrics}
-
-    def seeds_of(self, entry: ComparisonEntry) -> range:
-        """The seeds one entry is run with."""
-        count = min(self.seeds, entry.seeds or self.seeds)
-        return range(self.seed, self.seed + (count if method(entry.model, entry.settings).seeded else 1))
-
-    def keeps(self, seed: int) -> bool:
-        """Whether the model of a run with this seed is kept beside its results."""
-        return self.keep != "none" and seed == self.seed
+RunListener = Callable[[str, int, float, float], None]  # a finished run: its label, seed, wall and CPU seconds
 
 
 def compare(
@@ -141,44 +64,48 @@ def run_entries(
     workers: int | Workers = 1,
     progress: Progress = SILENT,
     runtime: Runtime | None = None,
-    heard: RunListener = lambda *_: None,
+    listener: RunListener = lambda *_: None,
 ) -> Generator[EntryMeans, None, None]:
-    """What `compare` does, for whoever holds the folder's lock; `heard` is told of every run."""
-    team = Workers.of(workers)
+    """What `compare` does, for whoever holds the folder's lock; the listener is told of every run."""
+    team, prepared = Workers.of(workers), plan.prepared
     ready = [checked_method(entry, plan, runtime, team.count) for entry in plan.entries]  # before any work
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
-    whole.write_data(plan.prepared.describe())
-    whole.write_json("environment.json", environment())
-    record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
+    record_origin(whole, prepared)
+    record_order(whole, order_users(plan.entries), prepared.protocol.order)
     if source := plan.settings_source:
         whole.write_json(RULE, source)
-    split = plan.prepared.open(whole, {"models": whole.config["models"]})  # all of them, whichever are run now
-    record_items(whole, split, plan.prepared.catalogue.categories)
+    split = prepared.open(whole, {"models": whole.config["models"]})  # all of them, whichever are run now
+    record_items(whole, split, prepared.catalogue.categories)
     # rounds that a runtime carries, and samples that are classified after every round, need this process
-    alone = team.alone or plan.prepared.protocol.classifies
-    jobs = [
-        RunJob(Run.create(folder / run_name(entry.label, seed), config), entry, made, seed, alone or carried)
+    alone = team.alone or prepared.protocol.classifies
+    jobs = {
+        _job(plan, folder, entry, seed, made): alone or carried
         for entry, (made, carried) in zip(plan.entries, ready)
         for seed in plan.seeds_of(entry)
-        for config in [plan.config((replace(entry, seeds=None),), 1, seed)]
-    ]
+    }
     progress.begin("comparison", len(jobs))
     with whole.running():
-        runs = RunScorer(plan, split, team.size, heard).finish_all(jobs, team, progress)
+        runs = Runner(plan, split, team.size, listener).finish_all(jobs, team, progress)
         finished = set[Path]()
         for entry in plan.entries:
-            own = [job.run for job in jobs if job.entry is entry]
+            own = [job.run for job in jobs if job.label == entry.label]
             while not finished.issuperset(run.path for run in own):
                 finished.add(next(runs).path)
                 progress.advance()
             if plan.keep == "best":
-                drop_worse(plan, folder)
+                drop_worse([job for job in jobs if job.run.seed == plan.seed])
             yield EntryMeans(
                 entry.label,
                 len(own) if entry.seeds else plan.seeds,
                 plan.columns(mean([run.read("metrics.json") for run in own])),
             )
     progress.end()
+
+
+def _job(plan: Comparison, folder: Path, entry: ComparisonEntry, seed: int, made: Method) -> Scorer:
+    """One run to be made: its folder has a configuration of its own."""
+    run = Run.create(folder / run_name(entry.label, seed), plan.config((replace(entry, seeds=None),), 1, seed))
+    return Scorer(entry.label, entry.model, entry.settings, replace(run, seed=seed), plan.prepared, made)
 
 
 def checked_method(
@@ -200,53 +127,122 @@ def checked_method(
     return made, False
 
 
-def plan(
-    dataset: Dataset,
-    protocol_name: str,
-    models: dict[str, dict[str, Any]],
-    *,
-    seeds: int = 1,
-    seed: int = 0,
-    cutoffs: tuple[int, ...] | None = None,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    source: dict[str, Any] | None = None,
-) -> Comparison:
-    """Make the data ready and every model's settings whole: the given ones, under them the package's.
+@dataclass(frozen=True)
+class FittedFiles:
+    """What a worker hands back: the files of a fit by name, the model's among them, and what it took."""
 
-    The package's are those kept for the data; without any, the rule's for its sizes.
-    """
-    rules = protocol(protocol_name, dataset)
-    wanted = chosen_metrics(metrics, rules.scores)
-    named = {label: name_and_settings(given, label) for label, given in models.items()}
-    for label, (name, own) in named.items():  # a bad setting is refused before the data is cut
-        with said_of(label):
-            whole_settings(name, {**kept_settings(rules.name, dataset.name, name, own), **own})
-    prepared = prepare(dataset, rules)
-    entries = []
-    for label, (name, own) in named.items():
-        usual, ruled = usual_settings(name, prepared, own)
-        fewer = few_people(name, {**usual, **own}, prepared.split.train)
-        whole = whole_settings(name, {**usual, **fewer, **own})
-        left = {key: value for key, value in usual.items() if key not in own}
-        entries.append(ComparisonEntry(label, name, whole, None, ruled and bool(left), bool(fewer), own, left))
-    return Comparison(
-        prepared=prepared,
-        entries=tuple(entries),
-        seeds=seeds,
-        seed=seed,
-        cutoffs=cutoffs or rules.cutoffs,
-        metrics=wanted,
-        source=source or {"name": dataset.name},
-    )
+    files: dict[str, bytes]
+    seconds: float
+    cpu: float
 
 
-def usual_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """What a model takes on a data set beside its own settings, and whether the rule from sizes says so."""
-    rules = ready.protocol
-    kept = kept_settings(rules.name, ready.data, name, own)
-    if kept or rules.predicts or rules.classifies or own.get("epsilon") is not None:
-        return kept, False
-    found = by_rule(TWINS.get(name, name), Sizes.of(ready.split.train))
-    if own.get("rounds") is not None:  # which come before epochs
-        found.pop("epochs", None)
-    return found, bool(found)
+@dataclass(frozen=True, eq=False)
+class TrainingPart:
+    """What a worker holds of a comparison."""
+
+    train: Interactions
+    blas_threads: int  # as in the process that asks; sums of others have other bits
+
+
+@dataclass(frozen=True, eq=False)
+class Runner:
+    """Finishes runs with the test part, which is opened before the first of them."""
+
+    plan: Comparison
+    split: Split
+    threads: int
+    listener: RunListener
+
+    def finish_all(self, jobs: dict[Scorer, bool], team: Workers, progress: Progress) -> Iterator[Run]:
+        """Every run as soon as it is finished, in whatever order; what is there already is left as it is.
+
+        Beside each job stands whether it needs this process.
+        """
+        new = [job for job in jobs if job.run.status != "done"]
+        away = [job for job in new if not jobs[job]]
+        if len(away) == 1 and not team.cluster:
+            away = []
+        for job in jobs:
+            if job not in new:
+                self.listener(job.label, job.run.seed, 0.0, 0.0)
+                yield job.run
+        if away:
+            common = TrainingPart(self.plan.prepared.split.train, blas_threads())
+            calls = ((job, partial(fit_held, job.name, job.settings, job.run.seed)) for job in away)
+            with processes(replace(team, count=min(team.count, len(away))), common) as pool:
+                for job, fitted in as_finished(pool, calls):
+                    yield self._finish(job, progress, fitted)
+        for job in new:
+            if job not in away:
+                yield self._finish(job, progress)
+
+    def _finish(self, job: Scorer, progress: Progress, fitted: Future[FittedFiles] | None = None) -> Run:
+        """Fit, unless that was done, score, and write down what was found."""
+        run, began = job.run, time.process_time()
+        with run.running():
+            outcome = self._fit(job, progress) if fitted is None else self._receive(job, fitted.result())
+            job.record(outcome, self.split)
+            if self.plan.keeps(job.run.seed):
+                job.ready.save(run.path / MODEL, outcome.model)
+        cpu = time.process_time() - began + (0.0 if fitted is None else fitted.result().cpu)
+        self.listener(job.label, job.run.seed, sum(outcome.seconds.values()), cpu)
+        return run
+
+    def _fit(self, job: Scorer, progress: Progress) -> ExperimentResult:
+        plan, rules, told = self.plan, self.plan.prepared.protocol, NamedProgress(progress, job.label)
+        outcome = experiment(
+            job.ready, self.split, rules, job.run.seed, self.threads, told, plan.cutoffs, plan.metrics, job.run
+        )
+        record_training(job.run, outcome.model)
+        return outcome
+
+    def _receive(self, job: Scorer, fitted: FittedFiles) -> ExperimentResult:
+        with TemporaryDirectory() as folder:
+            for name, content in fitted.files.items():
+                write_whole((Path(folder) if name == MODEL else job.run.path) / name, content)
+            model = job.ready.load(Path(folder) / MODEL, self.split.train)
+        plan, seconds = self.plan, {"fit": fitted.seconds}
+        return job.score(model, self.split, plan.cutoffs, plan.metrics, self.threads, seconds)
+
+
+def fit_held(model: str, settings: dict[str, Any], seed: int) -> FittedFiles:
+    """In a worker: the model fitted on the training part it holds."""
+    common: TrainingPart = held()
+    ready, began, cpu = method(model, settings), time.perf_counter(), time.process_time()
+    with threadpool_limits(common.blas_threads, "blas"), TemporaryDirectory() as folder:
+        fitted = ready.fit(common.train, seed)
+        spent = time.perf_counter() - began, time.process_time() - cpu
+        record_training(Run(Path(folder)), fitted)
+        ready.save(Path(folder) / MODEL, fitted)
+        return FittedFiles({file.name: file.read_bytes() for file in Path(folder).iterdir()}, *spent)
+
+
+def blas_threads() -> int:
+    """How many threads the linear algebra of this process takes."""
+    return max((int(one["num_threads"]) for one in threadpool_info() if one["user_api"] == "blas"), default=1)
+
+
+def drop_worse(scorers: Sequence[Scorer]) -> None:
+    """Delete the saved models that are no longer the best of their kind, centralised or federated."""
+    kinds: dict[bool, list[Scorer]] = {}
+    for one in scorers:
+        if one.run.has(MODEL):
+            kinds.setdefault(one.ready.server_reads == EVERYTHING, []).append(one)
+    for some in kinds.values():
+        best = max(some, key=_worth)  # of equal ones the first
+        for one in some:
+            if one is not best:
+                (one.run.path / MODEL).unlink()
+
+
+def _worth(scorer: Scorer) -> float:
+    """Its first metric, higher for a better one."""
+    found = replace(scorer.run).metrics  # read anew: its own may be from before the run
+    key = next((key for key in found if not is_cost(key)), None)
+    return 0.0 if key is None else -badness(key, found[key])
+
+
+def saved_models(folder: Path) -> tuple[int, int]:
+    """How many models a comparison saved, and how many bytes they are."""
+    sizes = [path.stat().st_size for path in folder.glob(f"*/{MODEL}")]
+    return len(sizes), sum(sizes)

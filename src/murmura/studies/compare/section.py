@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from murmura.core.channel import READABLE
@@ -10,7 +10,7 @@ from murmura.core.model import EVERYTHING
 from murmura.evaluation.registry import badness, better, is_cost, is_of_labels, title
 from murmura.evaluation.significance import ALPHA, PairedDifference
 from murmura.report.page import Compared, Section
-from murmura.report.summary import ModelSummary, Results
+from murmura.report.summary import Results, marks
 from murmura.report.table import (
     MISSING,
     NAME,
@@ -23,11 +23,8 @@ from murmura.report.table import (
     number_cell,
     plain_table,
 )
-from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
-from murmura.studies.compare.run import BELOW_MOSTPOP
-from murmura.studies.exposure import exposure_sentence
-from murmura.studies.order_seen import order_sentence
-from murmura.studies.size_rule import rule_sentence
+from murmura.studies.compare.folder import BELOW_MOSTPOP, ComparisonFolder, ModelRuns
+from murmura.studies.compare.notes import exposure_sentence, order_sentence, rule_sentence
 
 SEEDS = Column("seeds", "finished seeds")
 SERVER_READS = Column("the server reads", "of what people have or send", numeric=False)
@@ -116,20 +113,6 @@ def _results(results: Results, model: ModelRuns, keys: Sequence[str]) -> Iterato
         else:
             is_best = badness(key, estimate.mean) == badness(key, best) and len(results.lines) > 1
             yield estimate_cell(estimate, decimals, marks(results, line, key), is_best)
-
-
-def marks(results: Results, line: ModelSummary, key: str) -> str:
-    """Below MostPop, worse than the best, better or worse than the best centralised one: a sign of each."""
-
-    def sure(tests: Iterable[PairedDifference]) -> PairedDifference | None:
-        return next((t for t in tests if (t.label, t.metric) == (line.label, key) and t.sure), None)
-
-    mark = BELOW_MOSTPOP if key == results.primary and line in results.below_mostpop else ""
-    mark += "†" if sure(results.against_best) else ""
-    base = sure(results.against_baseline)
-    if base is not None:
-        mark += "↑" if (base.difference.mean > 0) == (better(key) == "higher") else "↓"
-    return mark
 
 
 def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`murmura evaluate`: open the test part for a fitted run, the choice of a search, or anybody's lists."""
+"""`murmura evaluate` and `murmura export`: the test part scored here, or handed to other tools."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def evaluate(
     cutoffs, named = options.parse_cutoffs(at), options.parse_metrics(metrics)
     if lists is not None:
         from murmura.studies.configuration import DataConfig
-        from murmura.studies.export.run import evaluate_lists
+        from murmura.studies.evaluate.run import evaluate_lists
 
         if not data:
             raise SettingError("--lists needs --data: which data were the lists made for?")
@@ -58,16 +58,35 @@ def evaluate(
         values = evaluate_lists(lists, source, protocol, run, form, cutoffs, named)
         say(f"run folder: {run}")
     else:
-        from murmura.studies.fit.run import evaluate_run
-        from murmura.studies.runs.folders import open_folder
-        from murmura.studies.search.folder import SearchFolder
-        from murmura.studies.search.run import evaluate_search
+        from murmura.studies.evaluate.run import evaluate_run
 
         assert run is not None
-        score = evaluate_search if isinstance(open_folder(run), SearchFolder) else evaluate_run
-        values = score(run, cutoffs, data_dir, named)
+        values = evaluate_run(run, cutoffs, data_dir, named)
     if as_json:
         typer.echo(json.dumps({"run": str(run), **values}))
     else:
         rows = [[key, "" if value is None else f"{value:.5g}"] for key, value in values.items()]
         table(str(run), ["metric", "value"], rows)
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="A folder fit, compare, sweep or search wrote.")],
+    form: Annotated[
+        Literal["trec", "elliot", "warprec", "recbole"], typer.Option("--format", help="For which tool.")
+    ] = "trec",
+    out: Annotated[Path | None, typer.Option("--out", help="Where to; default RUN/export-FORMAT.")] = None,
+    lists_only: Annotated[
+        bool, typer.Option("--lists-only", help="No split and no judgements: the test part stays closed.")
+    ] = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Write the lists of a run folder and its split, so that another tool can score them.
+
+    The split has the test rows, so the test part counts as opened, for what the folder was run with.
+    """
+    from murmura.studies.evaluate.run import export_run
+
+    written = export_run(run, form, out, data_dir, not lists_only)
+    for path in written:
+        typer.echo(str(path))
+    say(f"wrote {len(written)} files for {form}")

@@ -31,13 +31,11 @@ from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.significance import chance_of
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import located
-from murmura.studies.entry_runs import EntryRun
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
-from murmura.studies.runs.folders import open_folder
-from murmura.studies.runs.reproduction import ReproductionFolder
-from murmura.studies.runs.trials import Trial, side
-from murmura.studies.search.folder import SearchFolder
+from murmura.studies.reproduction_folder import ReproductionFolder
+from murmura.studies.scorer import Scorer, open_folder
+from murmura.studies.search.folder import SearchFolder, Trial, side
 from murmura.studies.search.grid import TrialJob, run_job
 
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")
@@ -62,7 +60,7 @@ class Evidence:
     run: Run
     prepared: PreparedData
     files: tuple[Path, ...]  # of the data
-    trained: tuple[EntryRun, ...]  # those that left lists
+    trained: tuple[Scorer, ...]  # those that left lists
     choice: dict[str, Any] | None  # what the test part was to be opened for
     trials: tuple[Trial, ...] = ()
     chosen: tuple[Trial, ...] = ()  # what won, one for each label that was searched
@@ -110,7 +108,7 @@ def _prepared(run: Run, data_dir: Path | None) -> tuple[PreparedData, tuple[Path
 def _compared(found: ComparisonFolder, data_dir: Path | None) -> Evidence:
     prepared, files = _prepared(found.run, data_dir)
     trained = tuple(
-        EntryRun(model.label, model.name, model.settings, part, prepared)
+        Scorer(model.label, model.name, model.settings, part, prepared)
         for model in found.models
         for part in model.parts
         if part.has_lists and (part.done or found.kind == "run")
@@ -126,7 +124,7 @@ def _searched(found: SearchFolder, data_dir: Path | None) -> Evidence:
     evidence = Evidence(found.run, prepared, files, (), None, trials, (), found.metric, found.seed)
     if won is None:
         return evidence
-    trained = (EntryRun(name, name, won.settings, found.tested, prepared),) if found.tested.has_lists else ()
+    trained = (Scorer(name, name, won.settings, found.tested, prepared),) if found.tested.has_lists else ()
     kept = Trial(won.settings, won.value, model=name, row=name)
     choice = {"model": {"name": name, **won.settings}}
     return replace(evidence, trained=trained, choice=choice, chosen=(kept,))
@@ -187,23 +185,23 @@ def _opening(run: Run, choice: dict[str, Any]) -> Found:
     return "clean", f"opened once, at {kept.get('at')}, for this choice"
 
 
-def _trained(one: EntryRun, call: Call) -> Iterator[LeakCheck]:
-    name = one.part.path.name
+def _trained(one: Scorer, call: Call) -> Iterator[LeakCheck]:
+    name = one.run.path.name
     try:
         ready = method(one.name, one.settings)
         yield LeakCheck(name, "refit", *_refit(one, ready, call))
-        negatives = _negatives(ready, one.prepared, one.part.seed)
+        negatives = _negatives(ready, one.prepared, one.run.seed)
         if negatives is not None:
             yield LeakCheck(name, "negatives", *negatives)
     except MissingExtraError as error:
         yield LeakCheck(name, "refit", "unproven", str(error))
 
 
-def _refit(one: EntryRun, ready: Method, call: Call) -> Found:
+def _refit(one: Scorer, ready: Method, call: Call) -> Found:
     """The kept lists, and those of a process without held-out rows."""
-    kept, train = one.part.read_lists(), one.prepared.split.train
+    kept, train = one.run.read_lists(), one.prepared.split.train
     users = train.users.index(dict.fromkeys(user for user, *_ in kept), "user")
-    job = ready, train, one.part.seed, users, max(rank for _, rank, *_ in kept)
+    job = ready, train, one.run.seed, users, max(rank for _, rank, *_ in kept)
     reply = call(fitted_lists, *job)
     if reply.touched:
         return "leak", f"the method opens {reply.touched[0]} while it is fitted"
@@ -220,7 +218,7 @@ def _refit(one: EntryRun, ready: Method, call: Call) -> Found:
     same = np.array_equal(alone.item, with_data.item) and np.array_equal(alone.score, with_data.score)
     if kept == _text(with_data, train) or not same:
         return "leak", "the lists change when the held-out rows are taken away"
-    if same_versions(one.part):
+    if same_versions(one.run):
         return "leak", "the kept lists are not what the training rows give"
     return "unproven", "the kept lists cannot be made again: other versions made them"
 

@@ -54,22 +54,25 @@ def plan(
     For every number of people and every epsilon: how much is left of what it gains over the most popular items
     without noise, and where it is hopeless. docs/privacy.md says how that was measured.
     """
-    from murmura.studies.privacy_plan.run import EPSILONS, plan_releases
+    from murmura.studies.privacy_plan.run import EPSILONS, PublicFigures, plan_releases
 
     if (not like) == (not items):
         raise SettingError(
             "a plan needs --like DATA, or --items with --per-person, --effective-items and --people, and not "
             "both."
         )
-    figures = (
-        _like(like, protocol, data_dir, reading)
-        if like
-        else _figures(people, items, per_person, effective_items)
-    )
+    if like:
+        from murmura.runtimes.from_dataset import training_rows
+
+        figures = PublicFigures.of(training_rows(like, protocol, data_dir, reading))
+    elif people:
+        figures = PublicFigures(people[0], items, per_person, effective_items)
+    else:
+        raise SettingError("--people must be given where there is no --like: how many there are.")
     planned = list(plan_releases(figures, people, epsilon or EPSILONS))
     if as_json:
         for one in planned:
-            typer.echo(json.dumps(_line(one)))
+            typer.echo(json.dumps(one.flat()))
     else:
         _show(figures, planned)
     if plot is not None:
@@ -78,32 +81,6 @@ def plan(
 
         write_whole(plot, privacy_plan_picture(figures, planned).encode())
         say(f"drawn: {plot}")
-
-
-def _like(data: str, protocol: str, data_dir: Path | None, reading: options.Reading) -> PublicFigures:
-    from murmura.runtimes.from_dataset import training_rows
-    from murmura.studies.privacy_plan.run import PublicFigures
-
-    return PublicFigures.of(training_rows(data, protocol, data_dir, reading))
-
-
-def _figures(people: list[int], items: int, per_person: float, effective_items: float) -> PublicFigures:
-    from murmura.studies.privacy_plan.run import PublicFigures
-
-    if not people:
-        raise SettingError("--people must be given where there is no --like: how many there are.")
-    return PublicFigures(people[0], items, per_person, effective_items)
-
-
-def _line(one: PlannedRelease) -> dict[str, object]:
-    return {
-        "people": one.people,
-        "epsilon": one.epsilon,
-        "delta": one.delta,
-        "ratio": round(one.outlook.ratio, 3),
-        "gain": round(one.gain, 3),
-        "hopeless": one.outlook.hopeless,
-    }
 
 
 def _show(figures: PublicFigures, planned: list[PlannedRelease]) -> None:

@@ -76,6 +76,12 @@ class PlannedRelease:
         """The share of what the release would gain over popularity without noise; below 0: a loss."""
         return expected_gain(self.outlook.ratio)
 
+    def flat(self) -> dict[str, object]:
+        """One flat object, as --json prints it."""
+        about = {"people": self.people, "epsilon": self.epsilon, "delta": self.delta}
+        found = {"ratio": round(self.outlook.ratio, 3), "gain": round(self.gain, 3)}
+        return {**about, **found, "hopeless": self.outlook.hopeless}
+
 
 def expected_gain(ratio: float) -> float:
     """How much is left of the gain over popularity, by the ratio of what there is to learn to noise."""

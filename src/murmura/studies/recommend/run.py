@@ -17,7 +17,7 @@ from murmura.data.sources.registry import one_person
 from murmura.data.splits.temporal import begin_of_day
 from murmura.engine.protocol import PreparedData
 from murmura.engine.reasons import TermReason, item_vectors, reasons, sentence, term_reasons
-from murmura.studies.kept_models import open_model
+from murmura.studies.scorer import Scorer
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ def recommend_one(
 
     `label` says which model of a folder of several.
     """
-    prepared, model = open_model(folder, label, data_dir, progress)
+    scorer = Scorer.open(folder, label, data_dir=data_dir)
+    prepared, model = scorer.prepared, scorer.model(progress)
     if prepared.protocol.classifies:
         raise SettingError(f"the run must be of a method that ranks items, but {folder} classifies samples.")
     train = prepared.split.train

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +25,10 @@ from murmura.engine.experiment import ExperimentResult, experiment, score
 from murmura.engine.protocol import Selection
 from murmura.evaluation.registry import cutoff
 from murmura.studies.methods import method, method_class
-from murmura.studies.runs.trials import DIGITS, Trial, TrialHistory, best, measured, name_of, side
+from murmura.studies.search.folder import DIGITS, Trial, TrialHistory, best, measured, name_of, side
 from murmura.studies.search.tpe import Tpe
 from murmura.studies.worker_pool import Workers, held, processes
 
-__all__ = ["Trial", "best", "grid", "name_of", "search"]
 Candidates = list[dict[str, Any]] | Tpe  # settings that are all tried, or a study that asks for some
 
 
@@ -123,11 +122,6 @@ def most_epochs(model: str, settings: dict[str, Any]) -> int:
             f"--patience needs a model that learns in epochs, but '{model}' does not; leave it out."
         )
     return int(from_dict(method_class(model), settings).epochs)
-
-
-def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Every combination, the last axis fastest."""
-    return [dict(zip(axes, values)) for values in itertools.product(*axes.values())]
 
 
 def check_candidates(model: str, candidates: Candidates, patience: int | None = None) -> None:

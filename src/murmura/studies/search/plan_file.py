@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from murmura.core.settings import Count, settings
 from murmura.engine.protocol import Selection
 from murmura.studies.configuration import DataConfig, checked
 from murmura.studies.methods import model_and_pi
-from murmura.studies.search.grid import Candidates, Trial, best, check_candidates, grid, search
-from murmura.studies.search.tpe import Axes, Tpe, has_range, space_of
+from murmura.studies.search.folder import Choice
+from murmura.studies.search.grid import Candidates, check_candidates, search
+from murmura.studies.search.space import Axes, grid, has_range, space_of
+from murmura.studies.search.tpe import Tpe
 from murmura.studies.worker_pool import Workers
 
 
@@ -50,18 +52,6 @@ class SearchPlan:
                 yield rules, name, DataConfig(name=name).prepare(rules, data_dir).selection()
 
 
-@dataclass(frozen=True)
-class SearchWinner:
-    """What won on the validation part."""
-
-    protocol: str
-    data: str
-    model: str  # or a model at some pi: `fed-ease:pi=0.1`
-    metric: str
-    trials: int
-    winner: Trial
-
-
 def read_plan(path: Path) -> SearchPlan:
     """Read and check a plan: every model and every setting of it must exist."""
     try:
@@ -83,8 +73,8 @@ def run_plan(
     data_dir: Path | None,
     workers: int | Workers = 1,
     progress: Progress = SILENT,
-) -> Iterator[SearchWinner]:
-    """Search after search; what the history holds is not tried again."""
+) -> Iterator[Choice]:
+    """What won each search, one after the other; what the history holds is not tried again."""
     for rules, name, selection in plan.selections(data_dir):
         metric = plan.metric[rules]
         for label, axes in plan.grids[rules][name].items():
@@ -93,12 +83,15 @@ def run_plan(
                 selection, model, plan.candidates(label, axes), history,
                 metric=metric, workers=workers, patience=plan.patience.get(model), progress=progress,
             ))  # fmt: skip
-            yield SearchWinner(rules, name, label, metric, len(trials), best(trials, metric))
+            won = Choice.of(trials, selection, label, metric, history)
+            yield replace(won, data=name, protocol=rules)
 
 
-def as_defaults(choices: list[SearchWinner]) -> str:
+def as_defaults(choices: list[Choice]) -> str:
     """The winners in the form of `studies/defaults.yaml`."""
     found: dict[str, Any] = {}
     for choice in choices:
-        found.setdefault(choice.protocol, {}).setdefault(choice.data, {})[choice.model] = choice.winner.settings
+        found.setdefault(str(choice.protocol), {}).setdefault(str(choice.data), {})[choice.model] = (
+            choice.settings
+        )
     return yaml.safe_dump(found, sort_keys=False, default_flow_style=None, width=110)

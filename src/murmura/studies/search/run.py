@@ -13,47 +13,91 @@ runs/<id>/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import asdict, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from murmura.core.errors import RunError, SettingError
+from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import as_dict, changed, settings
-from murmura.engine.experiment import experiment, record_lists, record_scores, record_training
+from murmura.core.settings import Flag, as_dict, changed, settings
 from murmura.engine.protocol import Selection
 from murmura.engine.run_folder import Run, environment
 from murmura.engine.sealed import refuse_opened
-from murmura.evaluation.registry import chosen_metrics
-from murmura.studies.configuration import DataConfig, data_of
-from murmura.studies.methods import few_people, method
-from murmura.studies.runs.trials import Trial, best, measured, side
-from murmura.studies.search.folder import CHOICE, TRIALS, SearchFolder
-from murmura.studies.search.grid import Candidates, check_candidates, grid, search
-from murmura.studies.search.tpe import Tpe, has_range, space_of
+from murmura.studies.configuration import ProtocolConfig
+from murmura.studies.flag_text import parse_settings, parse_value
+from murmura.studies.methods import below_minimum_cohort
+from murmura.studies.search.folder import CHOICE, TRIALS, Choice, Trial, side
+from murmura.studies.search.grid import Candidates, check_candidates, search
+from murmura.studies.search.space import grid, has_range, space_of
+from murmura.studies.search.tpe import Tpe
 from murmura.studies.worker_pool import Workers
 
 STUDY = "study.db"
 
 
+def parse_grid(given: list[str]) -> dict[str, list[Any] | str]:
+    """`KEY=V,V`: the values of each setting."""
+    return {key: [parse_value(one) for one in text.split(",")] for key, text in _pairs("--grid", given).items()}
+
+
+def parse_space(given: list[str]) -> dict[str, list[Any] | str]:
+    """`KEY=LOW:HIGH`: the range of each setting."""
+    return dict(_pairs("--space", given))
+
+
+def _pairs(flag: str, given: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in given:
+        key, equals, text = one.partition("=")
+        if not equals or not text or not key:
+            example = "k=50,100" if flag == "--grid" else "alpha=0.01:0.3:log"
+            raise SettingError(f"{flag} must be KEY=…, but it is '{one}'; write for example {flag} {example}.")
+        found[key] = text
+    return found
+
+
 @settings
-class SearchConfig:
-    """A search as its folder keeps it."""
+class SearchConfig(ProtocolConfig):
+    """A search: what `murmura search` takes, and what its folder keeps."""
 
-    data: DataConfig
-    protocol: str = "default"
-    search: str  # the model
+    # Which model.
+    search: Annotated[str, Flag("--model")]
     fixed: dict[str, Any] = field(default_factory=dict)
-    sampler: Literal["grid", "tpe"] = "grid"
-    space: dict[str, list[Any] | str]  # key -> values, or a range LOW:HIGH[:log][:int]
-    metric: str = "P@10"
-    patience: Annotated[int, Field(ge=1)] | None = None
-    seed: Annotated[int, Field(ge=0)] = 0
+    # Every combination, or Optuna's TPE.
+    sampler: Annotated[Literal["grid", "tpe"], Flag()] = "grid"
+    # A range, for tpe; repeatable.
+    space: Annotated[
+        dict[str, list[Any] | str], Flag(metavar="KEY=LOW:HIGH[:log][:int]", read=parse_space, several=True)
+    ]
+    # What decides; of errors the lowest wins.
+    metric: Annotated[str, Flag()] = "P@10"
+    # Stop a fit after so many epochs without a better one.
+    patience: Annotated[Annotated[int, Field(ge=1)] | None, Flag()] = None
+    # The first seed.
+    seed: Annotated[int, Field(ge=0), Flag()] = 0
 
-    def candidates(self, trials: int, study: Path | None = None) -> Candidates:
+    @classmethod
+    def default(cls, **own: Any) -> Self:
+        """What is meant where nothing is said."""
+        return super().default(search="", space={}, **own)
+
+    def with_settings(self, given: list[str]) -> Self:
+        """With what -S says."""
+        return changed(self, fixed=parse_settings(given, [self.search])[self.search])
+
+    def with_grid(self, given: list[str]) -> Self:
+        """With what --grid says before the ranges of --space."""
+        return changed(self, space=parse_grid(given) | self.space)
+
+    def written(self) -> dict[str, Any]:
+        """As a run folder keeps it."""
+        whole = as_dict(self.whole())
+        return {"data": whole.pop("data"), **whole}
+
+    def tried(self, trials: int, study: Path | None = None) -> Candidates:
         """What is tried: by tpe so many settings of the space, or every combination; a grid has no ranges."""
         space = space_of(self.space)
         if self.sampler == "tpe":
@@ -73,86 +117,41 @@ def search_run(
     history: Path | None = None,
     workers: int | Workers = 1,
     progress: Progress = SILENT,
-    heard: Callable[[str], None] | None = None,
+    on_message: Callable[[str], None] | None = None,
 ) -> Iterator[Trial]:
     """Search, and keep the choice; the same call goes on where a killed one stopped.
 
     `trials` is how many settings tpe tries in all; a later call with more goes on. A folder whose test part has
-    been opened searches no more. `heard` is told what there is to say about the data.
+    been opened searches no more. `on_message` is told what there is to say about the data.
     """
     refuse_opened(Run(folder))
     side(config.metric)
-    check_candidates(config.search, config.candidates(trials), config.patience)
-    selection, about = _load_selection(config, heard)
-    fewer = few_people(config.search, config.fixed, selection.split.train)
+    check_candidates(config.search, config.tried(trials), config.patience)
+    selection, about = _load_selection(config, on_message)
+    fewer = below_minimum_cohort(config.search, config.fixed, selection.split.train)
     config = changed(config, fixed={**fewer, **config.fixed})
     with locked(folder):
         refuse_opened(Run(folder))  # somebody may have opened it while the data was read
-        run = Run.create(folder, as_dict(config))  # nothing is written before everything has been checked
+        run = Run.create(folder, config.written())  # nothing is written before everything has been checked
         run.write_data(about)
         run.write_json("environment.json", environment())
         found: list[Trial] = []
         with run.running(then="chosen"):
-            asked, log = config.candidates(trials, run.path / STUDY), history or run.path / TRIALS
+            asked, log = config.tried(trials, run.path / STUDY), history or run.path / TRIALS
             for trial in search(
                 selection, config.search, asked, log, metric=config.metric, seed=config.seed,
                 workers=workers, patience=config.patience, progress=progress,
             ):  # fmt: skip
                 found.append(trial)
                 yield trial
-            run.write_json(CHOICE, _choice(config, selection, found, history))
-
-
-def _choice(
-    config: SearchConfig, selection: Selection, found: list[Trial], history: Path | None
-) -> dict[str, Any]:
-    winner = best(found, config.metric)
-    return {
-        "model": config.search,
-        "settings": winner.settings,
-        "metric": config.metric,
-        "value": winner.value,
-        "trials": len(found),
-        "seconds": round(sum(trial.seconds for trial in found), 2),
-        "history": None if history is None else str(history),
-        "data": selection.data,
-        "protocol": selection.protocol.name,
-    }
+            choice = Choice.of(found, selection, config.search, config.metric, history)
+            run.write_json(CHOICE, asdict(choice))
 
 
 def _load_selection(
-    config: SearchConfig, heard: Callable[[str], None] | None
+    config: SearchConfig, on_message: Callable[[str], None] | None
 ) -> tuple[Selection, dict[str, Any]]:
     """What is chosen on, and counts of all parts. When it returns, no test row is left in this process."""
     prepared = config.data.prepare(config.protocol)
-    prepared.tell(heard)
+    prepared.tell(on_message)
     return prepared.selection(), prepared.describe()
-
-
-def evaluate_search(
-    folder: Path,
-    cutoffs: tuple[int, ...] | None = None,
-    data_dir: Path | None = None,
-    metrics: tuple[str, ...] = (),
-    workers: int = 1,
-) -> dict[str, Any]:
-    """Refit the choice of a finished search on the whole training part, open the test part, score it once."""
-    search = SearchFolder.open(folder)
-    run, chosen = search.run, search.choice
-    with locked(folder):
-        if chosen is None or (run.status != "chosen" and not search.opened):
-            raise RunError(
-                f"{run.path} must hold a finished search, but it is {run.status}; run it to its end."
-            )
-        ready, prepared = method(chosen.model, chosen.settings), data_of(run, data_dir)
-        wanted = chosen_metrics(metrics, prepared.protocol.scores) if metrics else measured(search.metric)
-        split = prepared.open(run, {"model": {"name": chosen.model, **chosen.settings}})
-        outcome = experiment(
-            ready, split, prepared.protocol, search.seed, workers, cutoffs=cutoffs, metrics=wanted
-        )
-        record_training(run, outcome.model)
-        record_lists(run, outcome.lists, split)
-        record_scores(run, outcome.evaluation, outcome.cost, split)
-        run.mark("done")
-        values: dict[str, Any] = run.read("metrics.json")
-        return values

@@ -11,8 +11,7 @@ from typing import Any
 from murmura.report import drawing
 from murmura.report.page import Section, as_yaml
 from murmura.report.table import Column, ReportTable, decimals_for, plain_table
-from murmura.studies.runs.trials import Side, Trial, best, best_place, ranked, side
-from murmura.studies.search.folder import SearchFolder
+from murmura.studies.search.folder import SearchFolder, Side, Trial, best, best_place, ranked, side
 
 ACROSS, ROWS_ACROSS = 4, 3  # panels side by side: of models and settings, of the rows of an experiment
 TALL = 1.5  # inches of a row's panel

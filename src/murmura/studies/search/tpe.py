@@ -15,93 +15,20 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field
 
 from murmura.core.errors import MissingExtraError, RunError, SettingError
-from murmura.studies.runs.trials import Side
+from murmura.studies.search.folder import Side
+from murmura.studies.search.space import Space, corners
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.distributions import BaseDistribution
     from optuna.storages import RDBStorage
 
-SHOWN = 4  # significant digits of a drawn number: more say nothing, and a person may want to type it
 TOGETHER = 4
-
-
-@dataclass(frozen=True)
-class Range:
-    """Numbers from `low` to `high`, both included; by their logarithm, or whole ones, or both."""
-
-    low: float
-    high: float
-    log: bool = False
-    whole: bool = False
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise SettingError(
-                f"a range must be LOW:HIGH with LOW below HIGH, but it is {self.low:g}:{self.high:g}; "
-                "write for example alpha=0.01:0.3:log."
-            )
-        if self.log and self.low <= 0:
-            raise SettingError(f"a :log range must begin above 0, but begins at {self.low:g}; leave :log out.")
-        if self.whole and not (float(self.low).is_integer() and float(self.high).is_integer()):
-            raise SettingError(
-                f"an :int range must have whole ends, but they are {self.low:g} and {self.high:g}."
-            )
-
-    def value(self, drawn: float) -> float | int:
-        """A drawn number as a setting: whole where whole ones are meant, otherwise SHOWN digits of it."""
-        if self.whole:
-            return round(drawn)
-        return min(self.high, max(self.low, float(f"{drawn:.{SHOWN}g}")))
-
-
-Values = Annotated[list[Any], Field(min_length=1)]
-Axes = dict[str, Values | str]  # a setting -> the values that are tried, or a range LOW:HIGH[:log][:int]
-Space = dict[str, "Range | list[Any]"]  # the same, ranges read
-
-
-def parse_range(text: str) -> Range:
-    """`LOW:HIGH[:log][:int]`."""
-    low, _, rest = text.partition(":")
-    high, *marks = rest.split(":")
-    try:
-        ends = float(low), float(high)
-    except ValueError:
-        ends = math.nan, math.nan
-    if any(math.isnan(end) for end in ends) or not set(marks) <= {"log", "int"}:
-        raise SettingError(
-            f"a range must be LOW:HIGH, with :log or :int after it, but it is '{text}'; "
-            "write for example alpha=0.01:0.3:log."
-        )
-    return Range(*ends, "log" in marks, "int" in marks)
-
-
-def space_of(axes: Mapping[str, list[Any] | str]) -> Space:
-    """What each setting may be, ranges read."""
-    return {key: parse_range(axis) if isinstance(axis, str) else axis for key, axis in axes.items()}
-
-
-def has_range(axes: Mapping[str, list[Any] | str]) -> bool:
-    """Whether they are a space for tpe; otherwise they are a grid."""
-    return any(isinstance(axis, str) for axis in axes.values())
-
-
-def corners(space: Space) -> list[dict[str, Any]]:
-    """Settings that show whether every end of every range and every value is allowed, one changed at a time."""
-    ends = {
-        key: axis if isinstance(axis, list) else [axis.value(axis.low), axis.value(axis.high)]
-        for key, axis in space.items()
-    }
-    first = {key: values[0] for key, values in ends.items()}
-    return [{**first, key: value} for key, values in ends.items() for value in values]
-
-
 Group = tuple[list[dict[str, Any]], list[float]]  # settings to try, and where to put what each scored, in order
 
 

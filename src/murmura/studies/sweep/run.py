@@ -7,19 +7,108 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
+
+from pydantic import Field
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import field_names, unknown
+from murmura.core.settings import Count, Flag, changed, field_names, settings, unknown
 from murmura.engine.run_folder import Run
-from murmura.studies.compare.run import Comparison, EntryMeans, plan, run_entries
+from murmura.studies.compare.comparison_plan import Comparison, EntryMeans, plan
+from murmura.studies.compare.folder import Sweep
+from murmura.studies.compare.run import run_entries
+from murmura.studies.configuration import CompareConfig
+from murmura.studies.flag_text import parse_models, parse_settings, parse_value
 from murmura.studies.methods import method_class
-from murmura.studies.sweep.folder import Sweep, entry_label, value_text, write_sweep
+from murmura.studies.sweep.folder import entry_label, value_text, write_sweep
 from murmura.studies.worker_pool import Workers
+
+MODELS, PI_VALUES = "sfpl,sfpl+,pfpl,pfpl+,cfpl", "0,0.1,...,1"
+
+
+def for_all(given: list[str], labels: list[str]) -> list[str]:
+    """`key=value` without a model's name becomes one setting for each of the labels."""
+    made = []
+    for one in given:
+        path, equals, text = one.partition("=")
+        named = "." in path or not equals or not path
+        made += [one] if named else [f"{label}.{path}={text}" for label in labels]
+    return made
+
+
+def parse_values(text: str) -> list[Any]:
+    """`0,0.1,...,1` or `1,10,all`: values in their order; `...` goes on in the step of the two before it."""
+    parts = [part.strip() for part in text.split(",")]
+    if not text.strip() or "" in parts:
+        raise SettingError(
+            f"--values must be values with commas between them, but it is '{text}'; "
+            "write for example --values 0,0.1,...,1."
+        )
+    found: list[Any] = []
+    for place, part in enumerate(parts):
+        if part in {"...", "…"}:
+            found += _between(parts, place)
+        else:
+            found.append(parse_value(part))
+    return found
+
+
+def _between(parts: list[str], place: int) -> list[float | int]:
+    """What `...` stands for: from the two numbers before it to the one after it, both ends left out."""
+    try:
+        first, second, last = (Decimal(parts[p]) for p in (place - 2, place - 1, place + 1) if p >= 0)
+        step = second - first
+        count = (last - second) / step
+        if count != int(count) or count < 1:
+            raise ValueError
+    except (ValueError, IndexError, InvalidOperation, ArithmeticError):
+        raise SettingError(
+            "'...' in --values must stand between two numbers and a last one they lead to, but it is "
+            f"'{','.join(parts)}'; write for example 0,0.1,...,1."
+        ) from None
+    made = [second + step * n for n in range(1, int(count))]
+    return [int(one) if one == int(one) else float(one) for one in made]
+
+
+@settings
+class SweepConfig(CompareConfig):
+    """A setting that is varied for several models: what `murmura sweep` takes."""
+
+    protocol: Annotated[str, Flag()] = "fpl"
+    models: Annotated[dict[str, dict[str, Any]], Flag(read=parse_models, default=MODELS)]
+    # The setting that is varied.
+    key: Annotated[str, Flag()] = "pi"
+    # Its values; 0,0.1,...,1 counts on by itself.
+    values: Annotated[tuple[Any, ...], Flag(metavar="V,V", read=parse_values)] = ()
+    # Models run once beside the sweep, e.g. mostpop,bpr-mf.
+    beside: Annotated[dict[str, dict[str, Any]], Flag(read=parse_models)] = Field(default_factory=dict)
+    # How many seeds; the curves are means.
+    seeds: Annotated[Count, Flag()] = 1
+
+    @classmethod
+    def default(cls, **own: Any) -> Self:
+        """What is meant where nothing is said."""
+        return super().default(**{"models": parse_models(MODELS), **own})
+
+    def with_settings(self, given: list[str]) -> Self:
+        """With what -S says; without a model's name it sets something for every swept model."""
+        own = parse_settings(for_all(given, list(self.models)), [*self.models, *self.beside])
+        models, beside = (
+            {label: one | own[label] for label, one in some.items()} for some in (self.models, self.beside)
+        )
+        return changed(self, models=models, beside=beside)
+
+
+def plan_config(config: SweepConfig, dataset: Dataset) -> tuple[Comparison, Sweep]:
+    """The sweep that a configuration describes, of its data set."""
+    values = config.values or parse_values(PI_VALUES if config.key == "pi" else "")
+    rules, models, rest = config.whole_protocol, config.models, config.rest()
+    return plan_sweep(dataset, rules, models, config.key, values, beside=config.beside, **rest)
 
 
 def plan_sweep(

@@ -18,9 +18,9 @@ from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
 from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, number, plain_table
-from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.compare.folder import ComparisonFolder, Sweep
 from murmura.studies.item_exposure import MEAN_DISPARITY
-from murmura.studies.sweep.folder import Sweep, SweepPoint, value_text
+from murmura.studies.sweep.folder import SweepPoint, value_text
 
 DISCLOSED, BOTH, RECIPROCAL = "disclosed", "MB/client", "1/CCE"
 PLACE = "place"  # of a value along its axis

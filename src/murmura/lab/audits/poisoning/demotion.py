@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.core.population import Lie
+from murmura.lab.audits.poisoning.liars import Lie
 from murmura.lab.audits.poisoning.poisoning import RIVALS, Kind, LiarsView, PoisoningAttack
 from murmura.lab.audits.poisoning.promotion import FAR
 

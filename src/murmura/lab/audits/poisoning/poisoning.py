@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.contract import Algorithm, History, Phase, RoundContext
 from murmura.core.message import TableSpec
-from murmura.core.population import Lie, Population
+from murmura.core.population import Population
 from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.update import SparseRows, Update
 from murmura.lab.audits.attack import Attack
+from murmura.lab.audits.poisoning.liars import Liars, Lie
 
 OWN = Purpose.OWN + 7  # the stream of what liars draw
 TAUGHT = 8  # histories of their own from which liars work out a direction, in every round others
@@ -32,7 +33,7 @@ Kind = Literal["cold", "popular"]
 
 
 @dataclass(frozen=True, eq=False)
-class Conspiracy:
+class Conspiracy(Liars):
     """Liars of one training."""
 
     attack: PoisoningAttack

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.core.contract import Phase
-from murmura.core.population import Lie
+from murmura.lab.audits.poisoning.liars import Lie
 from murmura.lab.audits.poisoning.poisoning import (
     RIVALS,
     Kind,

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.core.population import Lie
+from murmura.lab.audits.poisoning.liars import Lie
 from murmura.lab.audits.poisoning.poisoning import LiarsView, PoisoningAttack, scaled
 from murmura.lab.audits.poisoning.promotion import FAR, LIMIT
 

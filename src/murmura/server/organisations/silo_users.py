@@ -17,14 +17,14 @@ from murmura.core.files import group, prefixed, read_archive, write_archive
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets
-from murmura.engine.plan import refuse_repeated
+from murmura.engine.plan import refuse_duplicates
 from murmura.server.organisations.silo_terms import SiloTerms
 
 FILE = "people.npz"
 
 
 @dataclass(frozen=True, eq=False)
-class SiloPeople:
+class SiloUsers:
     """Who is in a silo; its clients have the numbers from `first` on in the federation."""
 
     first: int
@@ -63,7 +63,7 @@ class SiloPeople:
         write_archive(folder / FILE, arrays, {"first": self.first, "federation": terms.name})
 
     @staticmethod
-    def read(folder: Path, terms: SiloTerms) -> SiloPeople:
+    def read(folder: Path, terms: SiloTerms) -> SiloUsers:
         """The people a silo's folder keeps; refuses those of another federation."""
         arrays, meta = read_archive(folder / FILE)
         if meta.get("federation") != terms.name:
@@ -81,12 +81,12 @@ class SiloPeople:
             rows.get("time"),
             attributes=group(arrays, "attributes"),
         )
-        return SiloPeople(
+        return SiloUsers(
             int(meta["first"]), data, arrays["secrets"], arrays.get("groups"), arrays.get("group_secrets")
         )
 
 
-def own_people(rows: Interactions, terms: SiloTerms, first: int) -> SiloPeople:
+def own_users(rows: Interactions, terms: SiloTerms, first: int) -> SiloUsers:
     """An organisation's own rows in a federation: secrets are drawn here and never leave.
 
     Refuses items that the federation does not know, and methods whose clients are groups of people.
@@ -98,19 +98,19 @@ def own_people(rows: Interactions, terms: SiloTerms, first: int) -> SiloPeople:
         )
     codes = terms.description.items.index(rows.items.labels.tolist(), "item")
     data = Interactions(rows.users, terms.description.items, rows.user, codes[rows.item], rows.value, rows.time)
-    refuse_repeated(data)
+    refuse_duplicates(data)
     last = first + data.n_users
     if last > terms.info.clients:
         raise DataError(
             f"the federation has the clients 0 to {terms.info.clients - 1}, but these people would be {first} "
             f"to {last - 1}; agree on other numbers."
         )
-    return SiloPeople(first, data, client_secrets(int.from_bytes(os.urandom(8)), data.n_users))
+    return SiloUsers(first, data, client_secrets(int.from_bytes(os.urandom(8)), data.n_users))
 
 
 def cut_silos(
     data: Interactions, groups: Ints | None, terms: SiloTerms, silos: int, seed: int
-) -> list[SiloPeople]:
+) -> list[SiloUsers]:
     """The people of one data set in so many silos, as a simulation with this seed has them: for rehearsals."""
     clients = terms.info.clients
     if silos > clients:
@@ -132,5 +132,5 @@ def cut_silos(
             attributes={name: column[users] for name, column in data.attributes.items()},
         )
         grouped = (None, None) if groups is None else (client[users] - first, of_groups[first:last])
-        made.append(SiloPeople(first, own, secrets[users], *grouped))
+        made.append(SiloUsers(first, own, secrets[users], *grouped))
     return made

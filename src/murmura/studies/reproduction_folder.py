@@ -13,7 +13,7 @@ from murmura.core.errors import RunError
 from murmura.engine.part_files import wrong_folder
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.runs.trials import Trial
+from murmura.studies.search.folder import Trial
 
 TRIALS, CHOICES, RUNS, SPENT = "trials", "choices.json", "runs", "spent.json"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -17,6 +17,7 @@ import numpy as np
 
 from murmura.channel.ring import Ring
 from murmura.core.errors import FederationError
+from murmura.core.plugins import imported
 from murmura.core.rng import Words
 
 Side = Literal["device", "server"]
@@ -107,3 +108,46 @@ class SumProtocol(ABC):
     @abstractmethod
     def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NOBODY) -> SumSession:
         """A sum of these devices; `lost` ones of them will not answer later questions."""
+
+
+# by the name that the setting `channel` gives them
+PROTOCOLS = {
+    "shares": "murmura.lab.protections.additive:three_shares",
+    "masks": "murmura.lab.protections.pairwise_masks:PairwiseMasks",
+    "ckks": "murmura.lab.protections.ckks:Ckks",
+}
+
+
+def sum_protocol(name: str) -> SumProtocol:
+    """The protocol of that name."""
+    made: SumProtocol = imported(PROTOCOLS[name])()
+    return made
+
+
+def protected_sum(
+    name: str,
+    ring: Ring,
+    clients: Sequence[int],
+    lost: float,
+    round: int,
+    upload: Callable[[int, bool], Words],
+    needed: bool,
+) -> tuple[Words, tuple[int, ...], int] | None:
+    """The sum by that protocol, whose it is, and the bytes up. None: too many were lost for a sum not `needed`.
+
+    `lost` is the share of lost devices; `upload` gives the vector of a client, and is told whether it arrives.
+    """
+    absent = DropOuts.drawn(clients, lost, round)
+    session = sum_protocol(name).begin(clients, ring, absent)
+    for client in clients:
+        arrives = client not in absent.before
+        vector = upload(client, arrives)
+        if arrives:
+            session.add(client, vector)
+    try:
+        summed = session.finish()
+    except AbortedSumError:
+        if needed:
+            raise
+        return None
+    return summed.total, summed.counted, summed.cost.bytes_up

@@ -1,0 +1,160 @@
+"""What is compared: data made ready, every model with its whole settings, and how often each is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from murmura.core.catalogue import Dataset
+from murmura.core.errors import said_of
+from murmura.core.settings import as_dict
+from murmura.engine.protocol import PreparedData, prepare, protocol
+from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
+from murmura.studies.methods import (
+    EQUIVALENTS,
+    Sizes,
+    below_minimum_cohort,
+    by_rule,
+    method,
+    name_and_settings,
+    published_settings,
+    resolved_settings,
+    source_of_settings,
+)
+
+Keep = Literal["all", "best", "none"]
+
+
+@dataclass(frozen=True)
+class ComparisonEntry:
+    """One line of a comparison: a model with its settings, under the label the user gave it."""
+
+    label: str
+    model: str
+    settings: dict[str, Any]
+    seeds: int | None = None  # where it is run with fewer than the others
+    from_size_rule: bool = False  # whether settings that nobody gave are those of the rule from sizes
+    below_minimum: bool = (
+        False  # whether its sums are of fewer people than a real federation asks for by default
+    )
+    given: Mapping[str, Any] = field(default_factory=dict)  # of the settings, those that were given
+    default: Mapping[str, Any] = field(default_factory=dict)  # and those kept for the data, or of the rule
+
+
+@dataclass(frozen=True)
+class EntryMeans:
+    """The means over seeds of one entry."""
+
+    label: str
+    seeds: int
+    values: dict[str, float | None]  # None: not defined, e.g. the Gini index of no lists
+
+    def flat(self) -> dict[str, Any]:
+        """One flat object, as --json prints it."""
+        return {"model": self.label, "seeds": self.seeds, **self.values}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What is compared: data made ready, the entries, and how often each is run."""
+
+    prepared: PreparedData
+    entries: tuple[ComparisonEntry, ...]
+    seeds: int = 1
+    seed: int = 0
+    cutoffs: tuple[int, ...] = (10,)
+    metrics: tuple[str, ...] = DEFAULT_METRICS
+    source: dict[str, Any]  # how the data was named: what `reproduce` needs
+    keep: Keep = "none"  # which fitted models stay in the folder
+
+    def config(self, entries: tuple[ComparisonEntry, ...], seeds: int, seed: int) -> dict[str, Any]:
+        """The configuration of the whole, or of one run of it, as kept in its folder."""
+        return {
+            "data": self.source,
+            "protocol": as_dict(self.prepared.protocol),
+            "cutoffs": list(self.cutoffs),
+            **({} if self.metrics == DEFAULT_METRICS else {"metrics": list(self.metrics)}),
+            "models": {e.label: {"name": e.model, **e.settings} for e in entries},
+            **({} if not (own := {e.label: e.seeds for e in entries if e.seeds}) else {"seeds_of": own}),
+            "seeds": seeds,
+            "seed": seed,
+        }
+
+    @property
+    def from_size_rule(self) -> list[str]:
+        """The labels of the entries whose settings the rule from sizes gave."""
+        return [entry.label for entry in self.entries if entry.from_size_rule]
+
+    @property
+    def settings_source(self) -> dict[str, Any]:
+        """Where settings came from that nobody gave, as `rule.json` keeps it."""
+        few = [entry.label for entry in self.entries if entry.below_minimum]
+        return source_of_settings(self.from_size_rule, few, Sizes.of(self.prepared.split.train))
+
+    def columns(self, values: dict[str, float | None]) -> dict[str, float | None]:
+        """What a table shows: of errors and accuracies those that were asked for, where any were."""
+        if self.prepared.protocol.scores == "lists" or self.metrics == DEFAULT_METRICS:
+            return values
+        return {k: v for k, v in values.items() if not has_no_cutoff(k) or k.split("/")[0] in self.metrics}
+
+    def seeds_of(self, entry: ComparisonEntry) -> range:
+        """The seeds one entry is run with."""
+        count = min(self.seeds, entry.seeds or self.seeds)
+        return range(self.seed, self.seed + (count if method(entry.model, entry.settings).seeded else 1))
+
+    def keeps(self, seed: int) -> bool:
+        """Whether the model of a run with this seed is kept beside its results."""
+        return self.keep != "none" and seed == self.seed
+
+
+def plan(
+    dataset: Dataset,
+    protocol_name: str,
+    models: dict[str, dict[str, Any]],
+    *,
+    seeds: int = 1,
+    seed: int = 0,
+    cutoffs: tuple[int, ...] | None = None,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    source: dict[str, Any] | None = None,
+) -> Comparison:
+    """Make the data ready and every model's settings whole: the given ones, under them the package's.
+
+    The package's are those kept for the data; without any, the rule's for its sizes.
+    """
+    rules = protocol(protocol_name, dataset)
+    wanted = chosen_metrics(metrics, rules.scores)
+    named = {label: name_and_settings(given, label) for label, given in models.items()}
+    for label, (name, own) in named.items():  # a bad setting is refused before the data is cut
+        with said_of(label):
+            resolved_settings(name, {**published_settings(rules.name, dataset.name, name, own), **own})
+    prepared = prepare(dataset, rules)
+    entries = []
+    for label, (name, own) in named.items():
+        usual, ruled = default_settings(name, prepared, own)
+        fewer = below_minimum_cohort(name, {**usual, **own}, prepared.split.train)
+        whole = resolved_settings(name, {**usual, **fewer, **own})
+        left = {key: value for key, value in usual.items() if key not in own}
+        entries.append(ComparisonEntry(label, name, whole, None, ruled and bool(left), bool(fewer), own, left))
+    return Comparison(
+        prepared=prepared,
+        entries=tuple(entries),
+        seeds=seeds,
+        seed=seed,
+        cutoffs=cutoffs or rules.cutoffs,
+        metrics=wanted,
+        source=source or {"name": dataset.name},
+    )
+
+
+def default_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """What a model takes on a data set beside its own settings, and whether the rule from sizes says so."""
+    rules = ready.protocol
+    kept = published_settings(rules.name, ready.data, name, own)
+    if kept or rules.predicts or rules.classifies or own.get("epsilon") is not None:
+        return kept, False
+    found = by_rule(EQUIVALENTS.get(name, name), Sizes.of(ready.split.train))
+    if own.get("rounds") is not None:  # which come before epochs
+        found.pop("epochs", None)
+    return found, bool(found)

@@ -1,1 +1,0 @@
-"""Lists and splits for other libraries, and lists of theirs."""
