@@ -54,6 +54,8 @@ CORE = (
     *(f"channel:{part}" for part in ("upload", "seeds", "vectors")),
 )
 CORE_TABLE = Path(__file__).parent.parent / "docs" / "results" / "bench-core.csv"
+MEASURED = """Measured by `python -m benchmarks --write`. Each line has CPU seconds of Murmura, those of a
+rival, their ratio, the goal, peak memory (that of the rival) and quality (that of the rival)."""
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "bench.md"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 TOOLS = ("murmura", "numpy", "numba", "torch", "implicit", "ranx")
@@ -148,6 +150,20 @@ def write_core(lines: list[str]) -> None:
         writer.writerows([*cells, about] for cells in rows)
 
 
+def as_item(line: str) -> str:
+    """A row of the table as an item of a list, which a page can show: cells that are empty are left out."""
+    if not line.startswith("|"):
+        return line
+    name, ours, rival, theirs, ratio, goal, reached, peak, their_peak, quality, their_quality = (
+        cell.strip() for cell in line.split("|")[1:-1]
+    )
+    beside = [f"{rival} {theirs}"] if rival else []
+    beside += [f"ratio {ratio}"] if ratio else []
+    memory = f"{peak} MB ({their_peak})" if their_peak else f"{peak} MB"
+    good = f"{quality} ({their_quality})" if their_quality else quality
+    return f"- **{name}**: {'; '.join([ours, *beside, f'goal {goal}: {reached}'])}. Peak {memory}. {good}."
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -181,9 +197,8 @@ def main() -> int:
         write_core(lines)
     elif chosen.write:
         PAGE.parent.mkdir(parents=True, exist_ok=True)
-        PAGE.write_text(
-            "# Benchmarks\n\nWritten by `python -m benchmarks --write`.\n\n" + "\n".join(lines) + "\n"
-        )
+        rows = [as_item(line) for line in lines if line != HEAD and not line.startswith("| ---")]
+        PAGE.write_text(f"# Benchmarks\n\n{MEASURED}\n\n" + "\n".join(rows) + "\n")
     return 0 if all_reached else 1
 
 

@@ -19,9 +19,9 @@ from murmura.channel.ring import Ring
 from murmura.core.codec import encode
 from murmura.core.errors import MissingExtraError
 from murmura.core.rng import Words
-from murmura.lab.protections.additive import AdditiveShares
 from murmura.lab.protections.ckks import Ckks, EncryptedSum
 from murmura.lab.protections.pairwise_masks import PairwiseMasks
+from murmura.lab.protections.secret_sharing import AdditiveShares
 from murmura.lab.protections.sum_protocol import NOBODY, DropOuts, SumProtocol
 
 CLIENTS, TIMES = 100, 3

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parents[1]))  # mkdocs runs this file by its path
 
 from murmura.lab.papers.experiments import experiment
-from murmura.lab.papers.kept import TABLES
-from murmura.lab.papers.kept_page import kept_page
+from murmura.lab.papers.published_results import TABLES, published_page
 from website.help_pages import help_pages
 from website.notebook import as_markdown
 
@@ -45,7 +44,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page_of(file.src_uri), content=as_markdown(file.content_string)))
     kept = Path(config.docs_dir) / REPRODUCTIONS
     for name in reproductions(kept):
-        text = kept_page(experiment(name), kept)
+        text = published_page(experiment(name), kept)
         files.append(File.generated(config, f"{REPRODUCTIONS}/{name}.md", content=text))
     return files
 

@@ -1,8 +1,13 @@
 """The one import for writing a federated algorithm: the contract, its messages, its randomness, its settings.
 
+What a compiled path needs is here too, and brings the compiler when it is first asked for.
+
 `from murmura.federated import Algorithm, Phase, TableSpec, ...`; docs/new-algorithm.md writes one with it, and
 `murmura.testing` holds it to every promise.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field as Field
 
@@ -47,3 +52,37 @@ from murmura.core.update import Arrays as Arrays
 from murmura.core.update import SparseRows as SparseRows
 from murmura.core.update import Update as Update
 from murmura.core.update import add_up as add_up
+
+if TYPE_CHECKING:
+    from murmura.kernels.client_blocks import ClientBlock as ClientBlock
+    from murmura.kernels.client_blocks import FlatPopulation as FlatPopulation
+    from murmura.kernels.client_blocks import send_rows as send_rows
+    from murmura.kernels.client_blocks import shared_items as shared_items
+    from murmura.kernels.cohort_kernel import CohortKernel as CohortKernel
+    from murmura.kernels.compiled import compiled as compiled
+    from murmura.kernels.philox import coin_at as coin_at
+    from murmura.kernels.philox import draw_below as draw_below
+
+# the module of each name above; imported on first use
+_HOMES = {
+    "ClientBlock": "murmura.kernels.client_blocks",
+    "FlatPopulation": "murmura.kernels.client_blocks",
+    "send_rows": "murmura.kernels.client_blocks",
+    "shared_items": "murmura.kernels.client_blocks",
+    "CohortKernel": "murmura.kernels.cohort_kernel",
+    "compiled": "murmura.kernels.compiled",
+    "coin_at": "murmura.kernels.philox",
+    "draw_below": "murmura.kernels.philox",
+}
+
+if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name through
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'murmura.federated' has no attribute '{name}'")
+        return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    here = {name for name in globals() if not name.startswith("_")}
+    return sorted(here - {"TYPE_CHECKING", "Any", "import_module"} | {*_HOMES})

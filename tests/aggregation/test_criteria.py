@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from murmura.aggregation import CRITERIA, criterion
-from murmura.aggregation.client_criterion import ClientView, measured
+from murmura.aggregation.criteria import ClientView, measured
 from murmura.core.contract import FederationInfo, History, Samples
 from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
@@ -21,7 +21,7 @@ from tests.core.test_plugins import install, site  # noqa: F401
 
 DIGITS = FederationInfo(0, np.zeros(0, np.int32), 4, 40, task=Classification((2,), 10))
 STRANGER = """
-from murmura.aggregation.client_criterion import ClientView, Criterion
+from murmura.aggregation.criteria import ClientView, Criterion
 
 class Patience(Criterion):
     name = "patience"

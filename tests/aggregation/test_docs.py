@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from murmura.aggregation import CRITERIA
-from murmura.aggregation.client_criterion import Criterion
+from murmura.aggregation.criteria import Criterion
 from murmura.aggregation.weighting import Weighting
 from murmura.core.settings import field_names
 from tests.aggregation.worlds import gap, method, trained

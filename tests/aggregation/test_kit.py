@@ -6,7 +6,7 @@ import pytest
 
 from murmura.aggregation.weighted import weighted
 from murmura.aggregation.weighting import Weighting
-from murmura.algorithms.fcf.baseline import FCF
+from murmura.algorithms.fcf.fcf import FCF
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.core.contract import Algorithm

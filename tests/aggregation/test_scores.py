@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.aggregation.scores import (
+from murmura.aggregation.weighting import (
     capacities,
     choquet,
     importances,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from murmura.aggregation import CRITERIA, criterion
-from murmura.aggregation.client_criterion import ClientView, Criterion
+from murmura.aggregation.criteria import ClientView, Criterion
 from murmura.aggregation.messages import Standing, row
 from murmura.aggregation.weighted import Weighted, weighted
 from murmura.aggregation.weighting import Weighting, shares, total_share

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.fcf.baseline import FCF
-from murmura.algorithms.fcf.fcf import FCFPaper
+from murmura.algorithms.fcf.fcf import FCF, FCFPaper
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.algorithms.kgflex.hybrid import KGFlexHybrid
 from murmura.algorithms.kgflex.kgflex import KGFlex

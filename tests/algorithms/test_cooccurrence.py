@@ -10,9 +10,8 @@ import pytest
 
 from murmura.algorithms.cooccurrence.central import PooledEase, PooledItemKnn, PooledOrder
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
-from murmura.algorithms.cooccurrence.item_model import sole_owners
+from murmura.algorithms.cooccurrence.item_model import recency, sole_owners
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
-from murmura.algorithms.cooccurrence.scoring import recency
 from murmura.baselines.base import RankingModel
 from murmura.baselines.ease import Ease
 from murmura.baselines.neighbours import ItemKnn

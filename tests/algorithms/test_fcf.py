@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.algorithms.fcf.baseline import FCF
-from murmura.algorithms.fcf.fcf import FCFPaper
+from murmura.algorithms.fcf.fcf import FCF, FCFPaper
 from murmura.core.arrays import Ints
 from murmura.core.contract import FederationInfo, History, RoundContext, ServerState, Total
 from murmura.core.rng import Rng, client_secrets, server_secret

@@ -2,8 +2,7 @@
 
 import pytest
 
-from murmura.algorithms.fcf.baseline import FCF
-from murmura.algorithms.fcf.fcf import FCFPaper
+from murmura.algorithms.fcf.fcf import FCF, FCFPaper
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
 

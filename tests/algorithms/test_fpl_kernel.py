@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
-from murmura.algorithms.fpl import kernel
 from murmura.algorithms.fpl.federank import draw_triples
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.consent import Consent
@@ -17,7 +16,9 @@ from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.fpl.triples import Draws, FlatPopulation, holds, mark_own
+from murmura.kernels import cohort_kernel
+from murmura.kernels.client_blocks import FlatPopulation, mark_own
+from murmura.kernels.fpl.triples import Draws, holds
 from murmura.kernels.fpl.triples import draw_triples as compiled_triples
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
@@ -91,7 +92,7 @@ def test_own_items_are_found_by_bits_and_by_search_alike() -> None:
 def test_a_federation_too_large_for_bits_trains_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for room in (2**28, 0):
-        monkeypatch.setattr(kernel, "BITS", room)
+        monkeypatch.setattr(cohort_kernel, "BITS", room)
         fitted = fit(
             Plan(FPL(triples=5), crowd(50, 70), Schedule(clients="all", rounds=4)), runtime=InProcess()
         )
@@ -129,10 +130,10 @@ def test_triples_are_uniform_over_own_items_and_over_the_others() -> None:
 
 def test_the_tables_of_own_items_have_one_budget_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
     gc.collect()
-    taken = sum(table.nbytes for table in kernel._TABLES.values())
-    monkeypatch.setattr(kernel, "BITS", taken + 3 * 8 * 10)
-    first = kernel._own_table(10, 2)
+    taken = sum(table.nbytes for table in cohort_kernel._TABLES.values())
+    monkeypatch.setattr(cohort_kernel, "BITS", taken + 3 * 8 * 10)
+    first = cohort_kernel._own_table(10, 2)
     assert first.shape == (10, 2)
-    assert kernel._own_table(10, 2).size == 0  # a second one has no room
+    assert cohort_kernel._own_table(10, 2).size == 0  # a second one has no room
     del first
-    assert kernel._own_table(10, 2).shape == (10, 2)
+    assert cohort_kernel._own_table(10, 2).shape == (10, 2)

@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.algorithms.kgflex.content_vectors import leading_directions
 from murmura.algorithms.kgflex.gain import MEASURES, draw_negatives, gain, select
-from murmura.algorithms.kgflex.hybrid import KGFlexHybrid
+from murmura.algorithms.kgflex.hybrid import KGFlexHybrid, leading_directions
 from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.algorithms.kgflex.loop_arrays import entropy_table
-from murmura.algorithms.kgflex.paper import KGFlexPaper
 from murmura.core.consent import Consent, DisclosureMode
-from murmura.core.contract import FederationInfo, History, RoundContext
+from murmura.core.contract import FederationInfo, History, RoundContext, Total
 from murmura.core.errors import DataError, DivergenceError, FederationError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.rng import Purpose, Rng, client_secrets, server_secret
@@ -58,14 +56,14 @@ INFO = FederationInfo(5, np.arange(5, dtype=np.int32), 1, 2, FEATURES, feature_c
 PINK = History.private(np.array([RIJKSMUSEUM, VONDELPARK]))
 
 
-class Pink(KGFlexPaper):
+class Pink(KGFlex):
     """KGFlex whose data set D_Pink is the thesis's."""
 
     def gain_negatives(self, info: FederationInfo, own: Any, stream: Any) -> Any:
         return np.array([NAVONA, CENTRAL_PARK], np.int32)
 
 
-def pink(**settings: Any) -> KGFlexPaper:
+def pink(**settings: Any) -> KGFlex:
     return Pink(factors=2, precision="float64", **settings)
 
 
@@ -159,7 +157,7 @@ def test_negatives_are_never_own_and_follow_public_counts() -> None:
     )
 
 
-def step(algorithm: KGFlexPaper, history: History, round: int = 3) -> Update:
+def step(algorithm: KGFlex, history: History, round: int = 3) -> Update:
     state = algorithm.client_init(INFO, history, Rng(client_secrets(0, 1)[0]))
     model = algorithm.server_init(INFO, Rng(server_secret(0))).model
     context = RoundContext(INFO, "train", round, model)
@@ -193,7 +191,7 @@ def test_pairs_that_share_no_feature_are_dropped_or_kept() -> None:
     """No other place has a feature of hers when she has but one museum: the authors drop every pair."""
     one = History(np.array([RIJKSMUSEUM], np.int32), np.ones(1), np.ones(1))
 
-    class Museum(KGFlexPaper):
+    class Museum(KGFlex):
         def informative(self, info: FederationInfo, history: History, stream: Any) -> Any:
             return np.array([AMSTERDAM], np.int32), np.ones(1)
 
@@ -274,16 +272,18 @@ def test_pi_zero_lets_nothing_leave() -> None:
     assert not fitted.states["sent"].any()
 
 
-def test_with_its_own_settings_at_their_defaults_it_is_the_published_method() -> None:
-    data, schedule = crowd(), Schedule(clients=5, rounds=6)
-    ours, theirs = (
-        fit(Plan(made, data, schedule, seed=2), runtime=InProcess(path="plain"))
-        for made in (KGFlex(factors=3, precision="float64"), KGFlexPaper(factors=3, precision="float64"))
-    )
-    for name in ours.model:
-        assert ours.model[name].tobytes() == theirs.model[name].tobytes()
-    for name in ours.states:
-        assert ours.states[name].tobytes() == theirs.states[name].tobytes()
+def test_with_its_own_settings_at_their_defaults_the_server_adds_alpha_times_the_sum() -> None:
+    """As published; that the gradients are those of the likelihood is tested above."""
+    algorithm = KGFlex(factors=3, alpha=0.3, precision="float64")
+    info = Plan(algorithm, crowd(), Schedule(rounds=1)).info
+    server = algorithm.server_init(info, Rng(server_secret(0)))
+    sent = SparseRows(np.array([1, 2], np.int32), np.arange(8.0).reshape(2, 4))
+    after, _ = algorithm.server_step("train", server, Total(Update({"features": sent}), 5))
+    assert not after.private
+    for f, gradient in zip((1, 2), sent.values):
+        assert after.model["G"][f].tolist() == (server.model["G"][f] + 0.3 * gradient[:3]).tolist()
+        assert after.model["b"][f] == server.model["b"][f] + 0.3 * gradient[3]
+    assert (after.model["G"][3:] == server.model["G"][3:]).all()
 
 
 @pytest.mark.parametrize("path", ["plain", "kernel"])

@@ -8,7 +8,6 @@ import pytest
 
 from murmura.algorithms.kgflex.hybrid import KGFlexHybrid
 from murmura.algorithms.kgflex.kgflex import KGFlex
-from murmura.algorithms.kgflex.paper import KGFlexPaper
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, History
 from murmura.core.schedule import Schedule
@@ -30,7 +29,7 @@ def trained(algorithm: Algorithm, **more: Any) -> FederatedModel:
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_terms_add_up_to_the_score_to_the_bit(precision: Any) -> None:
-    fitted = trained(KGFlexPaper(factors=3, precision=precision))
+    fitted = trained(KGFlex(factors=3, precision=precision))
     for user in range(fitted.train.n_users):
         history = fitted.plan.people.history(user, 0)
         state, context = fitted.client_state(user), fitted.ready_context
@@ -76,7 +75,7 @@ def test_the_ledger_has_the_share_of_features_that_left(pi: float, disclosure: A
     def read(sent: SentUpdate) -> None:
         seen[sent.client] |= set(sent.update.tables["features"].index.tolist())
 
-    plan = Plan(KGFlexPaper(factors=3), crowd(), ROUNDS, Consent(pi=pi, disclosure=disclosure), seed=2)
+    plan = Plan(KGFlex(factors=3), crowd(), ROUNDS, Consent(pi=pi, disclosure=disclosure), seed=2)
     fitted = fit(plan, runtime=InProcess(), record=read)
     told = fitted.ledger.features
     assert told is not None
@@ -95,7 +94,7 @@ def test_half_of_her_items_are_not_all_of_her_features() -> None:
     """A sticky half shows fewer features than everything does, to the same people."""
     shown = []
     for pi in (0.25, 1.0):
-        found = trained(KGFlexPaper(factors=3), consent=Consent(pi=pi)).ledger.features
+        found = trained(KGFlex(factors=3), consent=Consent(pi=pi)).ledger.features
         assert found is not None
         shown.append(found)
     half, whole = shown

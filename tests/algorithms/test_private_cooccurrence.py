@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.cooccurrence.low_rank import (
+from murmura.algorithms.cooccurrence.private import (
+    PrivateCooccurrence,
     cut_entries,
     item_factors,
     low_rank_scores,
@@ -16,7 +17,6 @@ from murmura.algorithms.cooccurrence.low_rank import (
     symmetric,
     triangle,
 )
-from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.errors import SettingError

@@ -12,8 +12,8 @@ from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.protections.local_privacy import ToldSets
 from murmura.lab.protections.mechanisms import response_counts, response_epsilon, truth_probability
-from murmura.lab.protections.told_sets import ToldSets
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

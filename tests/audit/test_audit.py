@@ -11,7 +11,7 @@ from murmura.cli.app import app
 from murmura.core.errors import MurmuraError, RunError, SettingError
 from murmura.engine.run_folder import Run
 from murmura.lab.audits.audit import audit_folder, audit_run, read_audits
-from murmura.lab.audits.poisoning.poisoning import PoisoningAttack
+from murmura.lab.audits.colluding_clients import PoisoningAttack
 from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
 from murmura.report import build
 from murmura.runtimes.simulation import simulated
@@ -124,7 +124,7 @@ def test_a_comparison_is_audited_entry_by_entry_beside_its_accuracy(compared: Pa
     assert exact["plain"] == exact["fedsplit-svd"] == 1 > exact["covered"]
     lines = (compared / "report-tables" / "audit.csv").read_text().splitlines()
     assert lines[0].startswith("model,MSE,RMSE/ratings,kB up/client,fedsplit-items pm-AUC")
-    assert [line.split(",")[0] for line in lines[1:]] == ["plain", "covered", "fedsplit-svd", "no letter read"]
+    assert [line.split(",")[0] for line in lines[1:]] == ["plain", "covered", "fedsplit-svd", "no update read"]
     assert 'id="audit-leaks"' in (compared / "report.html").read_text()
 
 

@@ -12,8 +12,7 @@ from murmura.channel.noise import discrete_gaussian
 from murmura.core.arrays import Longs
 from murmura.core.errors import DataError, SettingError
 from murmura.data.sources.synthetic import synth
-from murmura.lab.audits.canary_training import canary_scores
-from murmura.lab.audits.sums.canaries import CanaryScores, guess_coins, least_epsilon, surprise
+from murmura.lab.audits.sums.canaries import CanaryScores, canary_scores, guess_coins, least_epsilon, surprise
 from murmura.runtimes.simulation import simulated
 
 DATA = synth(users=200, items=120, interactions=4000, seed=2).interactions

@@ -10,7 +10,7 @@ from murmura.core.update import SentUpdate, SparseRows, Update
 from murmura.data.sources.synthetic import synth
 from murmura.lab.audits.attack import AdversaryKnowledge
 from murmura.lab.audits.audit import audit
-from murmura.lab.audits.fcf_updates import TOLERANCE, beyond_absence
+from murmura.lab.audits.individual_updates import TOLERANCE, beyond_absence
 from murmura.runtimes.simulation import simulated
 
 OWN = np.array([3, 9, 20, 31, 44], np.int32)

@@ -5,9 +5,9 @@ import pytest
 
 from murmura.core.rng import Rng, server_secret
 from murmura.evaluation.intervals import Interval, bootstrap_interval
-from murmura.lab.audits.fedsplit.items import FedSplitItems, FedSplitMembers
+from murmura.lab.audits.attack import PopularityReference
+from murmura.lab.audits.fedsplit_updates import FedSplitItems, FedSplitMembers
 from murmura.lab.audits.judge import judge
-from murmura.lab.audits.reference_attacks import PopularityReference
 from tests.audit.worlds import World, world
 
 STREAM = Rng(server_secret(0)).stream(1024)

@@ -7,7 +7,7 @@ from murmura.core.rng import Rng, server_secret
 from murmura.data.sources.synthetic import synth
 from murmura.lab.audits.attack import claims_of
 from murmura.lab.audits.audit import Audit, audit
-from murmura.lab.audits.fedsplit.learned_items import FedSplitLearned, logistic
+from murmura.lab.audits.fedsplit_updates import FedSplitLearned, logistic
 from murmura.runtimes.simulation import simulated
 from tests.audit.worlds import world
 

@@ -10,7 +10,7 @@ from murmura.core.update import SentUpdate
 from murmura.data.sources.synthetic import synth
 from murmura.lab.audits.attack import AdversaryKnowledge, ObservedUpdates
 from murmura.lab.audits.audit import Audit, audit
-from murmura.lab.audits.fpl_updates import FplResiduals, matches, negatives
+from murmura.lab.audits.individual_updates import FplResiduals, matches, negatives
 from murmura.lab.audits.section import findings_table
 from murmura.runtimes.simulation import simulated
 

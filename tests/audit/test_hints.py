@@ -14,8 +14,8 @@ from murmura.lab.audits.attack import (
     RatingAttack,
     RatingQuestion,
 )
-from murmura.lab.audits.fedsplit.group_ratings import FedSplitRatings, HintsAlone
-from murmura.lab.audits.known_ratings import KINDS, GuessScores, guess, scores
+from murmura.lab.audits.fedsplit_updates import FedSplitRatings, HintsAlone
+from murmura.lab.audits.judge import KINDS, GuessScores, guess, scores
 from tests.audit.worlds import World, world
 
 SHARES = (0.0, 0.3, 0.7, 1.0)

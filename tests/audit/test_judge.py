@@ -11,9 +11,14 @@ from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.errors import DataError
 from murmura.core.rng import Rng, server_secret
 from murmura.evaluation.intervals import bootstrap_intervals
-from murmura.lab.audits.attack import AdversaryKnowledge, ItemClaims, ObservedUpdates
+from murmura.lab.audits.attack import (
+    AdversaryKnowledge,
+    ChanceReference,
+    ItemClaims,
+    ObservedUpdates,
+    PopularityReference,
+)
 from murmura.lab.audits.judge import MEASURES, auc, judge, matched_auc, tpr
-from murmura.lab.audits.reference_attacks import ChanceReference, PopularityReference
 from tests.audit.worlds import population
 
 CASES = st.integers(2, 30).flatmap(

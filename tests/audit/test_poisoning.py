@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from murmura.lab.audits.poisoning.liars import Liars, Lie
 from typer.testing import CliRunner
 
 from murmura.cli.app import app
@@ -16,10 +17,9 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.run_folder import Run
 from murmura.lab.audits.audit import audit_run, read_audits
-from murmura.lab.audits.poisoning.liars import Liars, Lie
-from murmura.lab.audits.poisoning.poisoning import Conspiracy, LiarsView, PoisoningAttack
-from murmura.lab.audits.poisoning.promotion import ForgedPromotion, Promotion
-from murmura.lab.audits.poisonings import _places
+from murmura.lab.audits.colluding_clients import Conspiracy, MaliciousView, PoisoningAttack
+from murmura.lab.audits.poisoned_training import _places
+from murmura.lab.audits.poisoning_attacks import ForgedPromotion, Promotion
 from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod, simulated
@@ -53,9 +53,9 @@ def plan_of(name: str = "cfpl", data: Interactions = TRAIN, **settings: object) 
 
 
 def plot(mine: PoisoningAttack, plan: Plan, liars: int = 6, target: int = 25) -> Conspiracy:
-    wicked = np.zeros(plan.info.clients, np.bool_)
-    wicked[:: plan.info.clients // liars] = True
-    return Conspiracy(mine, plan.algorithm, plan.people, wicked, target)
+    malicious = np.zeros(plan.info.clients, np.bool_)
+    malicious[:: plan.info.clients // liars] = True
+    return Conspiracy(mine, plan.algorithm, plan.people, malicious, target)
 
 
 @pytest.mark.parametrize("name", POISONING)
@@ -78,7 +78,7 @@ class Honest(PoisoningAttack):
     name = "honest"
     title = ""
 
-    def lie(self, view: LiarsView) -> Lie | None:
+    def lie(self, view: MaliciousView) -> Lie | None:
         return None
 
 
@@ -95,7 +95,7 @@ class TooLong(Honest):
 
     by_share = False
 
-    def lie(self, view: LiarsView) -> Lie | None:
+    def lie(self, view: MaliciousView) -> Lie | None:
         lie = Promotion().lie(view)
         return None if lie is None else Lie(lie.update, beyond=1.2)
 
@@ -131,7 +131,7 @@ def shown(plan: Plan, mine: PoisoningAttack | None, target: int, liars_: int = 1
     """In which share of the honest lists of k the target is."""
     liars = None if mine is None else plot(mine, plan, liars_, target)
     model = fit(plan, runtime=InProcess(), liars=liars)
-    honest = np.ones(plan.info.clients, np.bool_) if liars is None else ~liars.wicked
+    honest = np.ones(plan.info.clients, np.bool_) if liars is None else ~liars.malicious
     has = np.zeros(plan.info.clients, np.bool_)
     has[plan.data.user[plan.data.item == target]] = True
     users = np.flatnonzero(honest & ~has).astype(np.int32)
@@ -159,7 +159,7 @@ def test_demotion_works_and_the_trust_region_stops_it() -> None:
 def place_of_cold(plan: Plan, mine: PoisoningAttack | None) -> float:
     liars = plot(Promotion() if mine is None else mine, plan, 40, COLD)
     model = fit(plan, runtime=InProcess(), liars=None if mine is None else liars)
-    return float(_places(model, np.flatnonzero(~liars.wicked).astype(np.int32), COLD).mean())
+    return float(_places(model, np.flatnonzero(~liars.malicious).astype(np.int32), COLD).mean())
 
 
 def test_sums_of_pairs_get_false_histories_that_keep_the_bounds() -> None:

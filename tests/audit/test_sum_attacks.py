@@ -35,10 +35,15 @@ from murmura.lab.audits.attacked_training import AttackedTraining, left_over
 from murmura.lab.audits.audit import audit, chosen_attacks
 from murmura.lab.audits.judge import judge, judge_traces
 from murmura.lab.audits.registry import attack, attacks_on
-from murmura.lab.audits.sums.observed import ObservedSums, sums_in_rounds
-from murmura.lab.audits.sums.row_space import RowSpace
-from murmura.lab.audits.sums.sum_attack import SumItemAttack, SumKnowledge, TracingAttack
-from murmura.lab.audits.sums.whitened import WhitenedSums
+from murmura.lab.audits.sums.matched_filters import WhitenedSums
+from murmura.lab.audits.sums.sum_attack import (
+    ObservedSums,
+    RowSpace,
+    SumItemAttack,
+    SumKnowledge,
+    TracingAttack,
+    sums_in_rounds,
+)
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod, simulated
 

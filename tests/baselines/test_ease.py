@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from murmura.baselines.ease import Ease
+from murmura.baselines.ease import Ease, EaseModel
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.kernels.item_weights import inverse
@@ -34,6 +34,7 @@ def paper(X: NDArray[np.float64], reg: float) -> NDArray[np.float64]:
 def test_both_sides_equal_the_papers_equation(users: int, items: int, reg: float) -> None:
     X = table(1, users, items)
     model = Ease(reg=reg).fit(interactions(X))
+    assert isinstance(model, EaseModel)
     assert (model.diagonal is None) == (users >= items)
     B = paper(X, reg)
     # float32 carries 24 bits; a score sums at most `items` of them, and the ridge bounds the condition number

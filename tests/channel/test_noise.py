@@ -109,7 +109,7 @@ def test_real_noise_is_the_systems_and_only_simulations_have_another() -> None:
     users = {
         path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if _names(path, "simulated_noise")
     }
-    audits = {"lab/audits/attacked_training.py", "lab/audits/canary_training.py"}  # attacks on simulations
+    audits = {"lab/audits/attacked_training.py", "lab/audits/sums/canaries.py"}  # attacks on simulations
     assert users == {"channel/noise.py", "engine/plan.py", "server/loopback.py", *audits}
     given = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if _gives_noise(path)}
     assert given == {"server/loopback.py"}

@@ -22,7 +22,7 @@ from murmura.core.schedule import Schedule
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.lab.protections.simulated_mechanisms import (
+from murmura.lab.protections.mechanisms import (
     MechanismChain,
     mechanism_chain,
     mechanism_terms,

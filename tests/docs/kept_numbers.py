@@ -14,6 +14,9 @@ the column to read, or several, `ours, printed`, for several numbers in one cell
 metric, and there may be several too. Without a column it is `ours`; `±` is half the width from low to high. One
 line must be left, unless the `mean` or the `sum` of several is asked for. The number must be the kept one,
 rounded to the digits that are printed; with `seeds` the cell has one for each seed, and their mean must be it.
+
+A page without marks has a table in a test instead: of each number, its row and column (or the words around it)
+and what a mark would say (`cell_problems`, `sentence_problems`).
 """
 
 from __future__ import annotations
@@ -124,6 +127,41 @@ def problems(text: str) -> list[str]:
     """Every mark of a page's text that does not hold, in a sentence each."""
     page = without_blocks(text)
     return [found for mark in MARK.finditer(page) for found in _of_mark(page, mark)]
+
+
+def cell_problems(text: str, row: str, column: str, marks: list[str]) -> list[str]:
+    """What does not hold of a table's cell: its decimal numbers are those of the marks, in their order."""
+    cells = _cells(text, row, column)
+    if len(cells) != 1:
+        return [f"one cell must be in row '{row}' and column '{column}', but {len(cells)} are; name it anew."]
+    return _each(re.findall(r"(?<![\d.])\.\d+", cells[0]), marks, f"row '{row}', column '{column}'")
+
+
+def sentence_problems(text: str, words: str, mark: str) -> list[str]:
+    """What does not hold of the number that stands for {} in these words; spaces and line ends are alike."""
+    pattern = r"(\S+(?: %)?)".join(re.escape(part) for part in words.split("{}"))
+    printed = [number for found in re.findall(pattern, " ".join(text.split())) for number in numbers(found)]
+    return _each(printed, [mark], f"'{words}'")
+
+
+def _cells(text: str, row: str, column: str) -> list[str]:
+    """The cells of a page in the rows that begin with a label, below the heading of a column."""
+    found: list[str] = []
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *rows = [re.split(r"(?<!\\)\|", line.strip())[1:-1] for line in table.splitlines()]
+        names = [cell.strip() for cell in head]
+        if column in names:
+            found += [cells[names.index(column)] for cells in rows if cells[0].strip().startswith(row)]
+    return found
+
+
+def _each(printed: list[str], marks: list[str], place: str) -> list[str]:
+    if len(printed) != len(marks):
+        return [
+            f"{place} must have {len(marks)} numbers, but has {len(printed)}; correct the page or the table."
+        ]
+    read = [(number, *mark.partition(";")[::2]) for number, mark in zip(printed, marks)]
+    return [found for number, file, picks in read for found in _compared(claim(file, picks, []), [number])]
 
 
 def _of_mark(text: str, mark: re.Match[str]) -> Iterator[str]:

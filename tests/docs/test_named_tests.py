@@ -17,7 +17,7 @@ def named(page: str) -> list[tuple[Path, str]]:
     return [(ROOT / (path if "/" in path else f"tests/faults/{path}"), name) for path, name in found]
 
 
-@pytest.mark.parametrize("page", ["threats.md", "rights.md", "decisions/0017-nobody-has-to-be-believed.md"])
+@pytest.mark.parametrize("page", ["threats.md", "join.md", "decisions/0017-nobody-has-to-be-believed.md"])
 def test_every_test_a_page_names_exists(page: str) -> None:
     tests = named(page)
     assert len(tests) > 5
@@ -30,7 +30,7 @@ def test_every_test_a_page_names_exists(page: str) -> None:
 
 
 def test_every_kind_of_attack_on_trust_is_on_the_page() -> None:
-    pages = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("threats.md", "rights.md"))
+    pages = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("threats.md", "join.md"))
     files = sorted(path.name for path in (ROOT / "tests" / "faults").glob("test_trust_*.py"))
     assert files
     assert [name for name in files if name not in pages] == []

@@ -14,7 +14,7 @@ from murmura.core.errors import SettingError
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.lab.analyses.freshness_section import freshness_table
+from murmura.lab.analyses.training_sections import freshness_table
 from murmura.lab.papers.experiments import Counts, costs
 from murmura.runtimes.inprocess import InProcess
 from murmura.server.coordinator.setup import FederationSetup, RoundTiming

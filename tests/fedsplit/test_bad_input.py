@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.svd import FedSplitSvd
+from murmura.algorithms.one_shot.co_statistics import FedSplitSvd
 from murmura.cli.app import app
 from murmura.core.contract import (
     Algorithm,

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.fedsplit.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit.local import solve_ridge
-from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
-from murmura.algorithms.fedsplit.svd import FedSplitSvd
+from murmura.algorithms.fedsplit.groups import solve_ridge
+from murmura.algorithms.one_shot.co_statistics import CoStatistics, FedSplitSvd
+from murmura.algorithms.one_shot.ridge_rater import ItemMeans
 from murmura.core.contract import History
 from murmura.core.schedule import Schedule
 from murmura.core.update import SentUpdate

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fedmf.fedmf import FedMF
-from murmura.algorithms.fedsplit.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit.cover import FedSplitCover
-from murmura.algorithms.fedsplit.extended import FedSplitFinish, FedSplitItemBias, FedSplitJudge
+from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
-from murmura.algorithms.fedsplit.svd import FedSplitSvd
+from murmura.algorithms.one_shot.co_statistics import CoStatistics, FedSplitSvd
+from murmura.algorithms.one_shot.ridge_rater import ItemMeans
 from murmura.core.contract import Algorithm, FederationInfo, History, Phase, RoundContext
 from murmura.core.errors import DataError
 from murmura.core.rng import Rng, client_secrets, server_secret
@@ -26,11 +24,11 @@ PUBLIC = FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), 3, 300, people=
 SMALL: dict[str, Any] = {"factors": 3, "patterns": 4, "epochs": 40}
 METHODS: dict[str, Algorithm] = {
     "printed": FedSplit(**SMALL),
-    "counts": FedSplitItemBias(**SMALL, bias="counts"),
-    "means": FedSplitFinish(**SMALL, bias="means", finish="ridge"),
-    "judged": FedSplitJudge(**SMALL, judge="weigh"),
-    "prior": FedSplitCover(**SMALL, unrated="prior"),
-    "decoys": FedSplitCover(**SMALL, unrated="decoys"),
+    "counts": FedSplitExtended(**SMALL, bias="counts"),
+    "means": FedSplitExtended(**SMALL, bias="means", finish="ridge"),
+    "judged": FedSplitExtended(**SMALL, judge="weigh"),
+    "prior": FedSplitExtended(**SMALL, unrated="prior"),
+    "decoys": FedSplitExtended(**SMALL, unrated="decoys"),
     "svd": FedSplitSvd(factors=3, rating_patterns=3, mask_patterns=2),
     "co-statistics": CoStatistics(rating_patterns=3, mask_patterns=2, block=15),
     "item-means": ItemMeans(),

@@ -10,16 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.fedsplit.cover import FedSplitCover
 from murmura.algorithms.fedsplit.extended import (
     FedSplitExtended,
-    FedSplitFinish,
-    FedSplitItemBias,
-    FedSplitJudge,
 )
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.local import mark
-from murmura.algorithms.fedsplit.server_side import GroupFactors, combine_biases, joint_patterns
+from murmura.algorithms.fedsplit.groups import GroupFactors, combine_biases, joint_patterns, mark
 from murmura.core.errors import SettingError
 from murmura.core.schedule import Schedule
 from murmura.core.update import SentUpdate as Sent
@@ -43,11 +38,8 @@ def trained(method: FedSplit, seen: list[Sent] | None = None) -> FederatedModel:
     return fit(Plan(method, data, ONCE, seed=1, groups=fours(data)), runtime=InProcess(), record=record)
 
 
-@pytest.mark.parametrize(
-    "cls", [FedSplitItemBias, FedSplitFinish, FedSplitJudge, FedSplitCover, FedSplitExtended]
-)
-def test_with_every_option_off_the_method_is_the_published_one_to_the_bit(cls: type[FedSplit]) -> None:
-    published, ours = trained(FedSplit(**SMALL)), trained(cls(**SMALL))
+def test_with_every_option_off_the_method_is_the_published_one_to_the_bit() -> None:
+    published, ours = trained(FedSplit(**SMALL)), trained(FedSplitExtended(**SMALL))
     for name, values in published.model.items():
         assert values.tobytes() == ours.model[name].tobytes()
     for name, values in published.states.items():
@@ -91,7 +83,7 @@ def test_the_federation_is_algorithm_1() -> None:
 
 def test_groups_alone_have_the_model_they_would_have_sent() -> None:
     sent = trained(FedSplit(**SMALL))
-    alone = trained(FedSplitFinish(**SMALL, finish="local"))
+    alone = trained(FedSplitExtended(**SMALL, finish="local"))
     assert alone.rounds == 1
     np.testing.assert_array_equal(alone.ready["W"], sent.states["W"])
     assert alone.ledger.totals["bytes_up"] < 300  # means alone
@@ -154,12 +146,12 @@ def test_a_group_takes_the_settings_it_tuned() -> None:
 
 def test_groups_that_predict_badly_count_less_or_not_at_all() -> None:
     seen: list[Sent] = []
-    weighed = trained(FedSplitJudge(**SMALL, judge="weigh"), seen)
+    weighed = trained(FedSplitExtended(**SMALL, judge="weigh"), seen)
     errors = [one.update.scalars["error"] for one in seen if one.phase == "factors"]
     assert len(errors) == 6
     assert min(errors) > 0
     worst = float(np.sort(errors)[-2])  # all but the worst one stay
-    left = trained(FedSplitJudge(**SMALL, judge="leave-out", worst=worst))
+    left = trained(FedSplitExtended(**SMALL, judge="leave-out", worst=worst))
     assert list(left.refused) == [int(np.argmax(errors))]
     assert "own error must be at most" in next(iter(left.refused.values()))
     assert (weighed.model["patterns"] != trained(FedSplit(**SMALL)).model["patterns"]).any()

@@ -8,8 +8,7 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError
-from murmura.lab.groups.central_splits import central_splits
-from murmura.lab.groups.group_results import GroupingPair, GroupTable, read_groups
+from murmura.lab.groups.group_results import GroupingPair, GroupTable, central_splits, read_groups
 from murmura.report.build import analyses
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.run import compare

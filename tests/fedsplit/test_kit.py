@@ -4,11 +4,10 @@ from unittest import SkipTest
 
 import pytest
 
-from murmura.algorithms.fedsplit.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit.extended import FedSplitExtended, FedSplitFinish, FedSplitItemBias
+from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
-from murmura.algorithms.fedsplit.svd import FedSplitSvd
+from murmura.algorithms.one_shot.co_statistics import CoStatistics, FedSplitSvd
+from murmura.algorithms.one_shot.ridge_rater import ItemMeans
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
 
@@ -30,14 +29,14 @@ class TestPrinted(GroupKit):
 
 
 class TestOverGroupsThatSawTheItem(GroupKit):
-    def make(self) -> FedSplitItemBias:
-        return FedSplitItemBias(factors=3, patterns=4, epochs=200, bias="seen")
+    def make(self) -> FedSplitExtended:
+        return FedSplitExtended(factors=3, patterns=4, epochs=200, bias="seen")
 
 
 @pytest.mark.smoke
 class TestRidge(GroupKit):
-    def make(self) -> FedSplitFinish:
-        return FedSplitFinish(factors=3, patterns=4, epochs=200, bias="means", finish="ridge", ridge=0.1)
+    def make(self) -> FedSplitExtended:
+        return FedSplitExtended(factors=3, patterns=4, epochs=200, bias="means", finish="ridge", ridge=0.1)
 
 
 class TestClipped(GroupKit):
@@ -50,8 +49,8 @@ class TestAlone(GroupKit):
 
     kills = ()
 
-    def make(self) -> FedSplitFinish:
-        return FedSplitFinish(factors=3, epochs=200, finish="local")
+    def make(self) -> FedSplitExtended:
+        return FedSplitExtended(factors=3, epochs=200, finish="local")
 
     def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
         raise SkipTest("without patterns from others a stranger's list is in the order of the items")

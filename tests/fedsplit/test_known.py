@@ -10,13 +10,13 @@ import pytest
 
 from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.local import (
+from murmura.algorithms.fedsplit.groups import (
+    aligned,
     factorise_group,
     held_out_error,
     join,
     mark,
 )
-from murmura.algorithms.fedsplit.server_side import aligned
 from murmura.core.contract import Answers, IndividualUpdates, RoundContext, ServerState
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.update import Update

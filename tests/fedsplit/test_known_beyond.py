@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedsplit.co_statistics import CoStatistics, PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.cover import _raters, fill_unrated, refit_user_factors, with_decoys
-from murmura.algorithms.fedsplit.local import LocalModel
-from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
-from murmura.algorithms.fedsplit.svd import FedSplitSvd
+from murmura.algorithms.fedsplit.groups import LocalModel
+from murmura.algorithms.one_shot.co_statistics import CoStatistics, FedSplitSvd, PatternSettings, item_patterns
+from murmura.algorithms.one_shot.ridge_rater import ItemMeans
 from murmura.core.arrays import Floats
 from murmura.core.contract import History, RoundContext, Total
 from murmura.core.rng import Rng, client_secrets, server_secret

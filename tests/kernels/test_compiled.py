@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import runpy
 import threading
 from pathlib import Path
@@ -61,6 +62,23 @@ def test_an_edited_source_elsewhere_compiles_a_loop_anew(module: Path, monkeypat
         assert loop(2, 3) == 16
         misses.append(sum(loop.stats.cache_misses.values()))
     assert misses == [1, 1, 0]
+
+
+def test_a_loop_that_was_kept_with_a_type_that_has_moved_is_compiled_anew(module: Path) -> None:
+    loop = loops(module)["power"]
+    assert loop(2, 3) == 16
+    (index,) = module.parent.rglob("loops.power-*.nbi")
+    version = pickle.dumps(pickle.loads(index.read_bytes()))
+    index.write_bytes(version + b"cmurmura.kernels.moved\nScratch\n.")
+    again = loops(module)["power"]
+    assert again(2, 3) == 16
+    assert sum(again.stats.cache_misses.values()) == 1
+
+
+def test_a_loop_without_a_file_is_compiled_all_the_same() -> None:
+    made: dict[str, Any] = {}
+    exec(compile(SOURCE, "<no file>", "exec"), made)
+    assert made["powers"](1.5, 1) == 1.5**3 + 1.5**2 + 1.5**4
 
 
 def test_constants_and_lengths_of_whole_numbers_share_one_version(module: Path) -> None:

@@ -8,8 +8,7 @@ import pytest
 from murmura.core.errors import RunError
 from murmura.data.sources.registry import load
 from murmura.engine.run_folder import Run
-from murmura.lab.analyses.fidelity import FIDELITY
-from murmura.lab.analyses.fidelity_section import MOST, Bar, ExplainedItem, read_reasons, reasons_picture
+from murmura.lab.analyses.fidelity import FIDELITY, MOST, Bar, ExplainedItem, read_reasons, reasons_picture
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.report import build
 from murmura.report.build import analyses

@@ -9,7 +9,7 @@ import pytest
 from murmura.core.settings import changed
 from murmura.lab.papers.experiment_page import write
 from murmura.lab.papers.experiments import Experiment, read_experiment
-from murmura.lab.papers.kept import kept_results
+from murmura.lab.papers.published_results import published_results
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
 from tests.studies.experiment_files import check_ins, small
 
@@ -95,6 +95,6 @@ def test_some_rows_of_a_shared_run_are_shown_alone(
         assert "Left" not in text
     two = [row for row in rows if row["row"] == "sFPL pi=1"]
     assert all(float(row["low"]) <= float(row["ours"]) <= float(row["high"]) for row in two)  # F1 as well
-    kept = kept_results("part", record.parent)
+    kept = published_results("part", record.parent)
     assert {*kept} == {"first", "second"}
     assert all(one.seeds == 2 and one.fits > 0 and not one.quick for one in kept.values())

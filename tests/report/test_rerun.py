@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.engine.run_folder import Run
-from murmura.report.command_lines import FILE, inline, rerun
+from murmura.report.sections.facts import FILE, inline, rerun
 from murmura.studies import flag_text
 from murmura.studies.compare.folder import ComparisonFolder
 

@@ -11,8 +11,7 @@ import pytest
 from murmura.report import build
 from murmura.report.build import every_section
 from murmura.report.drawing import NAMED, canvas, note
-from murmura.report.glossary import GLOSSARY_FILE, terms_of, words
-from murmura.report.page import Compared, Section, document
+from murmura.report.page import GLOSSARY_FILE, Compared, Section, document, terms_of, words
 from murmura.report.sections import traffic
 from murmura.report.table import Column, ReportTable, plain_table, text_cell
 from murmura.studies.compare.folder import read_runs

@@ -12,7 +12,7 @@ import scipy.stats
 from murmura.evaluation.intervals import bootstrap_interval
 from murmura.evaluation.significance import compare_values
 from murmura.report.sections.differences import difference_table, seed_table
-from murmura.report.sections.planes import both, front
+from murmura.report.sections.metrics import both, front
 from murmura.report.summary import Results, named_tests, summarise
 from murmura.report.table import ReportTable, TableCell
 from murmura.studies.compare.folder import read_runs

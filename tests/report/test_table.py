@@ -13,19 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from murmura.lab.papers.latex import latex, to_latex
 from murmura.report.page import Section, document
 from murmura.report.table import (
     Column,
     ReportTable,
     TableCell,
     decimals_for,
-    latex,
     number,
     number_cell,
     text_cell,
     to_csv,
     to_json,
-    to_latex,
     to_markdown,
 )
 

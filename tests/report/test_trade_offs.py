@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import DataError, SettingError
-from murmura.lab.papers.trade_off_page import PAGE, PICTURE, trade_offs_text, write_trade_offs
-from murmura.lab.papers.trade_offs import NAME, kept_number, printed, read_trade_offs
+from murmura.lab.papers.trade_offs import (
+    NAME,
+    PAGE,
+    PICTURE,
+    printed,
+    published_number,
+    read_trade_offs,
+    trade_offs_text,
+    write_trade_offs,
+)
 from tests.cli.processes import murmura
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
@@ -82,11 +90,11 @@ def test_what_cannot_be_meant_is_refused(results: Path) -> None:
     with pytest.raises(
         SettingError, match=r"the columns of a\.csv are row, seed, P@10, kB, but .* names 'nDCG'"
     ):
-        kept_number(results, "a.csv; row=x; nDCG")
+        published_number(results, "a.csv; row=x; nDCG")
     with pytest.raises(SettingError, match=r"like key=value, but .* has 'x'"):
-        kept_number(results, "a.csv; x; P@10")
-    assert kept_number(results, "a.csv; row=z; P@10") is None
-    assert kept_number(results, "a.csv; row=x; seed=1.0; P@10") == 0.3
+        published_number(results, "a.csv; x; P@10")
+    assert published_number(results, "a.csv; row=z; P@10") is None
+    assert published_number(results, "a.csv; row=x; seed=1.0; P@10") == 0.3
     (results / NAME).write_text(DEFINITION.replace("up: a.csv", "upp: a.csv"), encoding="utf-8")
     with pytest.raises(SettingError, match="'summed' has 'upp'"):
         read_trade_offs(results)

@@ -9,10 +9,10 @@ from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.engine.protocol import prepare, protocol, whole_split
 from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.intervals import seed_interval
+from murmura.lab.analyses.item_exposure import bias, frequencies, printed_bias
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.compare.run import compare
-from murmura.studies.item_exposure import bias, frequencies, printed_bias
 from tests.studies.worlds import small_world
 
 

@@ -1,6 +1,6 @@
 """Rounds until a federation comes near its best, read off the curves of trials."""
 
-from murmura.lab.analyses.convergence_section import convergence, convergence_section
+from murmura.lab.analyses.training_sections import convergence, convergence_section
 from murmura.report.table import to_csv
 from murmura.studies.search.folder import Trial
 

@@ -12,10 +12,10 @@ from scipy.stats import spearmanr
 
 from murmura.core.errors import RunError
 from murmura.evaluation.beyond_accuracy import concentration, head_share, rank_correlation, ranked_shares
+from murmura.lab.analyses.item_exposure import frequencies
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder, run_name
 from murmura.studies.compare.run import compare
-from murmura.studies.item_exposure import frequencies
 from tests.studies.worlds import small_world
 
 MODELS = {"mostpop": {}, "shy": {"name": "sfpl", "epochs": 3, "factors": 3, "pi": 0}}

@@ -7,16 +7,23 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.lab.papers.experiments import experiment
-from murmura.lab.papers.kept import PLACE, KeptResult, checkout, keep, kept_results, written
-from murmura.lab.papers.kept_page import kept_page
+from murmura.lab.papers.published_results import (
+    PLACE,
+    PublishedResult,
+    checkout,
+    publish,
+    published_page,
+    published_results,
+    written,
+)
 
 SHOWN = experiment("thesis-fig4.2")
 ENDS = (".csv", "-tables.csv", ".json")
 NAMES = {f"{SHOWN.name}{end}" for end in ENDS}
 
 
-def result(data: str, quick: bool = False) -> KeptResult:
-    return KeptResult(data, "2026-11-18", "1a2b3c4", 3, 217, 25.0, quick)
+def result(data: str, quick: bool = False) -> PublishedResult:
+    return PublishedResult(data, "2026-11-18", "1a2b3c4", 3, 217, 25.0, quick)
 
 
 def wrote(folder: Path, numbers: dict[str, float], *, header: str = "data,ours", quick: bool = False) -> Path:
@@ -37,7 +44,7 @@ def text(folder: Path, end: str) -> str:
 
 def test_a_new_data_set_stands_beside_the_others_in_the_order_of_the_experiment(tmp_path: Path) -> None:
     place = wrote(tmp_path / "kept", {"foursquare-italy": 0.03, "ml-1m": 0.1})
-    keep(SHOWN, wrote(tmp_path / "out", {"amazon-digital-music": 0.01}), place)
+    publish(SHOWN, wrote(tmp_path / "out", {"amazon-digital-music": 0.01}), place)
     assert text(place, ".csv") == "data,ours\nfoursquare-italy,0.03\namazon-digital-music,0.01\nml-1m,0.1\n"
     whole = {"foursquare-italy": 0.03, "amazon-digital-music": 0.01, "ml-1m": 0.1}
     assert text(place, "-tables.csv") == text(wrote(tmp_path / "at once", whole), "-tables.csv")
@@ -47,17 +54,17 @@ def test_a_new_data_set_stands_beside_the_others_in_the_order_of_the_experiment(
 def test_a_new_run_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     place = wrote(tmp_path / "kept", {"foursquare-italy": 0.03, "ml-1m": 0.1}, header="data,ours")
     out = wrote(tmp_path / "out", {"ml-1m": 0.2})
-    keep(SHOWN, out, place)
+    publish(SHOWN, out, place)
     once = text(place, ".csv"), text(place, "-tables.csv"), text(place, ".json")
     assert text(place, ".csv") == "data,ours\nfoursquare-italy,0.03\nml-1m,0.2\n"
-    keep(SHOWN, out, place)  # again: nothing changes
+    publish(SHOWN, out, place)  # again: nothing changes
     assert (text(place, ".csv"), text(place, "-tables.csv"), text(place, ".json")) == once
 
 
 def test_the_first_result_is_kept_as_it_is(tmp_path: Path) -> None:
     out, place = wrote(tmp_path / "out", {"ml-1m": 0.2}), tmp_path / "kept"
     place.mkdir()
-    assert {path.name for path in keep(SHOWN, out, place)} == NAMES
+    assert {path.name for path in publish(SHOWN, out, place)} == NAMES
     assert all((place / name).read_bytes() == (out / name).read_bytes() for name in NAMES)
 
 
@@ -69,20 +76,20 @@ def test_trials_are_kept_with_the_experiment_whose_run_it_is(tmp_path: Path) -> 
         (out / f"{other.name}{end}").write_text(text(out, end), encoding="utf-8")
     for name in (SHOWN.name, other.name):
         (out / f"{name}-foursquare-italy-trials.csv").write_text("trial\n", encoding="utf-8")
-    assert f"{SHOWN.name}-foursquare-italy-trials.csv" in {path.name for path in keep(SHOWN, out, place)}
-    assert f"{other.name}-foursquare-italy-trials.csv" not in {path.name for path in keep(other, out, place)}
+    assert f"{SHOWN.name}-foursquare-italy-trials.csv" in {path.name for path in publish(SHOWN, out, place)}
+    assert f"{other.name}-foursquare-italy-trials.csv" not in {path.name for path in publish(other, out, place)}
 
 
 def test_what_is_no_whole_run_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     place = wrote(tmp_path / "kept", {"ml-1m": 0.1})
     before = text(place, ".csv")
     with pytest.raises(RunError, match=r"must hold a whole run of thesis-fig4\.2, but has none"):
-        keep(SHOWN, tmp_path / "nothing", place)
+        publish(SHOWN, tmp_path / "nothing", place)
     with pytest.raises(RunError, match="but has one with --quick"):
-        keep(SHOWN, wrote(tmp_path / "quick", {"ml-1m": 0.2}, quick=True), place)
+        publish(SHOWN, wrote(tmp_path / "quick", {"ml-1m": 0.2}, quick=True), place)
     other = wrote(tmp_path / "other", {"foursquare-italy": 0.2}, header="data,theirs")
     with pytest.raises(RunError, match=r"run thesis-fig4\.2 on ml-1m again"):
-        keep(SHOWN, other, place)
+        publish(SHOWN, other, place)
     assert text(place, ".csv") == before
 
 
@@ -90,7 +97,7 @@ def test_every_kept_result_has_a_page_with_a_section_for_each_data_set() -> None
     root = checkout()
     assert root is not None
     for file in sorted((root / PLACE).glob("*.json")):
-        page = kept_page(experiment(file.stem), file.parent)
+        page = published_page(experiment(file.stem), file.parent)
         sections = [line[3:] for line in page.splitlines() if line.startswith("## ")]
-        assert sections == list(kept_results(file.stem, file.parent)), file.name
+        assert sections == list(published_results(file.stem, file.parent)), file.name
         assert json.loads(file.read_text(encoding="utf-8"))["experiment"] == file.stem

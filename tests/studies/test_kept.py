@@ -10,13 +10,13 @@ import pytest
 from murmura.core.errors import RunError
 from murmura.core.version import __version__
 from murmura.lab.papers.experiments import experiment
-from murmura.lab.papers.kept import (
+from murmura.lab.papers.published_results import (
     PLACE,
-    KeptResult,
+    PublishedResult,
     checkout,
     code_version,
     cost_before,
-    kept_results,
+    published_results,
     shares_with,
     written,
 )
@@ -24,14 +24,14 @@ from murmura.lab.papers.kept import (
 ROOT = Path(__file__).parents[2]
 BESIDE = ("-trials.csv", "-shares.csv", "-tables.csv")
 KEPT = sorted(file for file in (ROOT / PLACE).glob("*.csv") if not file.name.endswith(BESIDE))
-ONE = KeptResult("ml-1m", "2026-11-17", "1a2b3c4", 3, 298, 55.5)
+ONE = PublishedResult("ml-1m", "2026-11-17", "1a2b3c4", 3, 298, 55.5)
 
 
 @pytest.mark.parametrize("file", KEPT, ids=lambda file: file.stem)
 def test_every_kept_result_says_the_run_it_comes_from(file: Path) -> None:
     with file.open(encoding="utf-8", newline="") as text:
         data = {row["data"] for row in csv.DictReader(text)}
-    found = kept_results(file.stem, file.parent)
+    found = published_results(file.stem, file.parent)
     assert {*found} == data
     assert not any(one.quick for one in found.values())
     assert all(one.calculated or one.counted or one.fits for one in found.values())
@@ -40,17 +40,17 @@ def test_every_kept_result_says_the_run_it_comes_from(file: Path) -> None:
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     shown = experiment("federank-table2")
     (tmp_path / "federank-table2.json").write_text(written(shown, [ONE]), encoding="utf-8")
-    assert kept_results("federank-table2", tmp_path) == {"ml-1m": ONE}
+    assert published_results("federank-table2", tmp_path) == {"ml-1m": ONE}
     assert ONE.text() == "kept: 2026-11-17, 1a2b3c4, 56 CPU min, 3 seeds"
     assert replace(ONE, fewest=1).text() == "kept: 2026-11-17, 1a2b3c4, 56 CPU min, 1 to 3 seeds"
-    assert kept_results("fpl-table2", tmp_path) == {}
+    assert published_results("fpl-table2", tmp_path) == {}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": [{"data": 1}]}', '{"results": [{"who": "x"}]}'])
 def test_a_damaged_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text, encoding="utf-8")
     with pytest.raises(RunError, match=r"a\.json is damaged: run `murmura reproduce run a`"):
-        kept_results("a", tmp_path)
+        published_results("a", tmp_path)
 
 
 def test_the_code_is_the_commit_of_a_checkout_or_the_version(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Whose update counts how much: criteria measured on clients, scores made of them, and the wrapper `Weighted`.
 
 Ferrara's thesis, chapter 5: a client measures criteria of itself, a score function makes one number of them,
-and the numbers of a round, divided by their sum, are the weights of its updates. docs/aggregation.md is the
+and the numbers of a round, divided by their sum, are the weights of its updates. docs/federation.md is the
 guide.
 """
 
@@ -13,14 +13,14 @@ from murmura.core.errors import SettingError
 from murmura.core.plugins import Registry
 
 if TYPE_CHECKING:
-    from murmura.aggregation.client_criterion import Criterion
+    from murmura.aggregation.criteria import Criterion
 
 
 def _criterion(name: str, found: object) -> type[Criterion] | Criterion | None:
     """A criterion as it is, or a class of them."""
     from inspect import isabstract
 
-    from murmura.aggregation.client_criterion import Criterion
+    from murmura.aggregation.criteria import Criterion
 
     if isinstance(found, type):
         return found if issubclass(found, Criterion) and not isabstract(found) else None
@@ -37,9 +37,9 @@ CRITERIA: Registry[type[Criterion] | Criterion] = Registry(
         "label_diversity": "murmura.aggregation.criteria:LabelDiversity",
         "class_balance": "murmura.aggregation.criteria:ClassBalance",
         "sharpness": "murmura.aggregation.criteria:Sharpness",
-        "model_divergence": "murmura.aggregation.update_criteria:ModelDivergence",
-        "layer_divergence": "murmura.aggregation.update_criteria:LayerDivergence",
-        "update_novelty": "murmura.aggregation.update_criteria:UpdateNovelty",
+        "model_divergence": "murmura.aggregation.criteria:ModelDivergence",
+        "layer_divergence": "murmura.aggregation.criteria:LayerDivergence",
+        "update_novelty": "murmura.aggregation.criteria:UpdateNovelty",
         "category_diversity": "murmura.aggregation.criteria:CategoryDiversity",
         "long_tail": "murmura.aggregation.criteria:LongTail",
         "trust": "murmura.aggregation.criteria:TRUST",

@@ -15,8 +15,8 @@ from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.update import Arrays, SparseRows, Update
 
 CRITERIA = "criteria"  # a phase, and a table of what clients send
-WEIGHT = "weight"  # a table of what clients send
-QUALITY = "quality"  # a table of what clients send
+WEIGHT = "weight"  # a table of what clients send: g / cap, its square, and whether g is the cap
+QUALITY = "quality"  # and one: how much of its data the received model gets right, and whether it has any
 WEIGHTING = "weighting"  # a table of the public model, and what the server keeps
 OURS = (CRITERIA, WEIGHT, QUALITY, WEIGHTING)
 # what is sent beside an update is this much of what it says: a channel clips the length of the whole message,
@@ -26,24 +26,9 @@ _MANY = 2.0**16  # clients
 _FIRST = np.zeros(1, np.int32)
 
 
-def criteria_table(criteria: int, bound: float) -> TableSpec:
-    """The criteria of a client."""
-    return TableSpec(CRITERIA, "dense", 1, criteria, "float64", bound)
-
-
-def weight_table() -> TableSpec:
-    """g / cap, its square, and whether g is the cap."""
-    return TableSpec(WEIGHT, "dense", 1, 3, "float64", SMALL)
-
-
-def quality_table() -> TableSpec:
-    """How much of its data the received model gets right, and whether it has any."""
-    return TableSpec(QUALITY, "dense", 1, 2, "float64", SMALL)
-
-
-def weighting_table(criteria: int) -> TableSpec:
-    """A Standing."""
-    return TableSpec(WEIGHTING, "dense", 1, Standing.COLUMNS + criteria, "float64")
+def row_table(name: str, width: int, bound: float | None = None) -> TableSpec:
+    """A dense table of one row: what a client says of itself, or a Standing."""
+    return TableSpec(name, "dense", 1, width, "float64", bound)
 
 
 def check(name: str, training: Sequence[Phase], alone: bool) -> None:

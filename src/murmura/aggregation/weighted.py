@@ -14,16 +14,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from murmura.aggregation import messages
-from murmura.aggregation.client_criterion import ClientView, Criterion, measured, out_of_range
-from murmura.aggregation.messages import CRITERIA, QUALITY, WEIGHT, WEIGHTING, Shares, Standing
+from murmura.aggregation.criteria import ClientView, Criterion, measured, out_of_range
+from murmura.aggregation.messages import (
+    CRITERIA,
+    QUALITY,
+    SMALL,
+    WEIGHT,
+    WEIGHTING,
+    Shares,
+    Standing,
+    row,
+    row_table,
+    scaled,
+)
 from murmura.aggregation.priority import OrderTrials, orders
 from murmura.aggregation.weighting import Score, Weighting, shares, total_share
-from murmura.aggregation.wrapper import Wrapper
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
     Algorithm,
@@ -46,8 +56,30 @@ from murmura.core.settings import field_names, joined_fields, settings
 from murmura.core.update import Arrays, SparseRows, Update, add_up
 
 
-class Weighted(Wrapper):
+def _of_inner(name: str) -> Any:
+    """A method of the contract that weights do not concern, as the inner algorithm has it."""
+
+    def method(self: Weighted, *given: Any) -> Any:
+        return getattr(self.inner, name)(*map(self._inside, given))
+
+    return method
+
+
+class Weighted(Algorithm):
     """An algorithm whose clients are weighted, made by `weighted`: its settings and those of a Weighting."""
+
+    inner_class: ClassVar[type[Algorithm]]
+
+    check_rows = _of_inner("check_rows")
+    client_init = _of_inner("client_init")
+    client_negatives = _of_inner("client_negatives")
+    client_ready = _of_inner("client_ready")
+    client_fold_in = _of_inner("client_fold_in")
+    client_score = _of_inner("client_score")
+    client_terms = _of_inner("client_terms")
+    client_predict = _of_inner("client_predict")
+    disclosed_features = _of_inner("disclosed_features")
+    visit_examples = _of_inner("visit_examples")
 
     def __post_init__(self) -> None:
         if not self.weighting.criteria:
@@ -60,6 +92,28 @@ class Weighted(Wrapper):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(weighted, self.inner, self.weighting), ()
+
+    @cached_property
+    def inner(self) -> Algorithm:
+        """The algorithm itself."""
+        return self.inner_class(**{name: getattr(self, name) for name in field_names(self.inner_class)})
+
+    def inner_info(self, info: FederationInfo) -> FederationInfo:
+        """The same, without features that only a criterion uses."""
+        if self.inner_class.uses_features or not (info.features or info.feature_count):
+            return info
+        return replace(info, features=None, feature_count=0)
+
+    def inner_context(self, context: RoundContext, phase: str = "") -> RoundContext:
+        """The same, without what weighting adds to it."""
+        info, model = self.inner_info(context.info), messages.inner_tables(context.model)
+        return replace(context, info=info, model=model, phase=phase or context.phase)
+
+    def _inside(self, given: Any) -> Any:
+        """An argument as the inner algorithm is shown it."""
+        if isinstance(given, RoundContext):
+            return self.inner_context(given)
+        return self.inner_info(given) if isinstance(given, FederationInfo) else given
 
     @cached_property
     def weighting(self) -> Weighting:
@@ -126,25 +180,26 @@ class Weighted(Wrapper):
     def publishes(self, info: FederationInfo) -> MessageSpec:
         """The inner model, and one small table: what normalises, and how the weights turned out."""
         inner = self.inner.publishes(self.inner_info(info))
-        return MessageSpec((*inner.tables, messages.weighting_table(len(self.criterion_list))), inner.scalars)
+        own = row_table(WEIGHTING, Standing.COLUMNS + len(self.criterion_list))
+        return MessageSpec((*inner.tables, own), inner.scalars)
 
     def _criteria_phase(self, training: Phase) -> Phase:
-        table = messages.criteria_table(len(self.criterion_list), messages.SMALL)
+        table = row_table(CRITERIA, len(self.criterion_list), SMALL)
         sends = MessageSpec((table, *self._quality_tables()))
         return Phase(CRITERIA, sends, asks=training.asks, part=training.part, follows=training.follows)
 
     def _quality_tables(self) -> tuple[TableSpec, ...]:
-        return (messages.quality_table(),) if self.weighting.adapt_order else ()
+        return (row_table(QUALITY, 2, SMALL),) if self.weighting.adapt_order else ()
 
     def _weighted_phase(self, phase: Phase) -> Phase:
         """The inner message, with the criteria or the weight beside it."""
         if self.sends_values:
-            own = messages.criteria_table(len(self.criterion_list), 1.0)
+            own = row_table(CRITERIA, len(self.criterion_list), 1.0)
             sends = MessageSpec((*phase.sends.tables, own, *self._quality_tables()), phase.sends.scalars)
             return replace(phase, sends=sends, combine="each")
         cap = self.weighting.weight_cap
         larger = (replace(t, bound=None if t.bound is None else t.bound * cap) for t in phase.sends.tables)
-        return replace(phase, sends=MessageSpec((*larger, messages.weight_table()), phase.sends.scalars))
+        return replace(phase, sends=MessageSpec((*larger, row_table(WEIGHT, 3, SMALL)), phase.sends.scalars))
 
     # the client
 
@@ -157,18 +212,18 @@ class Weighted(Wrapper):
                 update = self.inner.client_step(self.inner_context(context, first), state, history, rng)[1]
             values = self.client_criteria(context, history, update)
             quality = self._quality(context, state, history)
-            return state, Update({CRITERIA: messages.row(values * messages.SMALL), **quality})
+            return state, Update({CRITERIA: row(values * SMALL), **quality})
         before = state
         state, update = self.inner.client_step(self.inner_context(context), state, history, rng)
         if context.phase not in self._training(context.info):
             return state, update
         values = self.client_criteria(context, history, update)
         if self.sends_values:
-            own = {CRITERIA: messages.row(values), **self._quality(context, before, history)}
+            own = {CRITERIA: row(values), **self._quality(context, before, history)}
             return state, Update({**update.tables, **own}, update.scalars)
         share = self.client_shares(values[None, :], Standing.read(context.model))
         cap = self.weighting.weight_cap
-        sent = messages.scaled(update, float(share[0]))
+        sent = scaled(update, float(share[0]))
         return state, Update({**sent.tables, WEIGHT: Shares.of(share, cap).row(cap)}, sent.scalars)
 
     def client_shares(self, values: Floats, standing: Standing) -> Floats:
@@ -194,7 +249,7 @@ class Weighted(Wrapper):
                 f"returned {right:g} of {of:g}; mend it."
             )
         told = (right / of, 1.0) if of > 0 else (0.0, 0.0)
-        return {QUALITY: messages.row(np.array(told) * messages.SMALL)}
+        return {QUALITY: row(np.array(told) * SMALL)}
 
     def client_criteria(self, context: RoundContext, history: History, update: Update | None) -> Floats:
         """The criteria of one client, of the rows its owner shares."""
@@ -248,7 +303,7 @@ class Weighted(Wrapper):
         told = _told(received)
         if told is not None:
             tables, clients = told
-            sums = tables[CRITERIA] / (1.0 if self.sends_values else messages.SMALL)
+            sums = tables[CRITERIA] / (1.0 if self.sends_values else SMALL)
             kept[1:], order = self._decided(kept[1:], tables)
             standing = standing.normalised(sums, clients, order)
         if phase == CRITERIA:
@@ -280,7 +335,7 @@ class Weighted(Wrapper):
                 return None
             counted = Shares.read(received.update.tables[WEIGHT], cap)
             scale = _scale(counted, received.count)
-            return Total(messages.scaled(messages.inner(received.update), scale), received.count), counted
+            return Total(scaled(messages.inner(received.update), scale), received.count), counted
         updates = list(received.updates.values())
         if CRITERIA not in updates[0].tables:
             return None
@@ -288,7 +343,7 @@ class Weighted(Wrapper):
         share = self.client_shares(values, standing)
         counted = Shares.of(share, cap)
         scale = _scale(counted, len(updates))
-        parts = (messages.scaled(messages.inner(one), g * scale) for one, g in zip(updates, share.tolist()))
+        parts = (scaled(messages.inner(one), g * scale) for one, g in zip(updates, share.tolist()))
         return Total(add_up(parts), len(updates)), counted
 
     # what the inner algorithm is shown

@@ -158,7 +158,7 @@ def _settings_of(preset: Preset) -> type[ConfiguredPreset]:
     body = joined_fields(preset.name, (*reversed(preset.parts), preset.method), preset.defaults)
     if preset.noisy is not None:  # what both forms know is one setting
         more = joined_fields(preset.name, (preset.noisy,))
-        for name in set(field_names(preset.noisy)).difference(field_names(preset.method)):
+        for name in (name for name in field_names(preset.noisy) if name not in field_names(preset.method)):
             body["__annotations__"][name], body[name] = more["__annotations__"][name], more[name]
     about = {"__doc__": preset.summary, "__module__": __name__, "name": preset.name, "seeded": preset.seeded}
     return settings(type(preset.name, (ConfiguredPreset,), {**body, **about, "preset": preset}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.errors import DataError, MurmuraError, RunError, SettingError
 from murmura.core.files import group, prefixed, read_archive, write_archive
 from murmura.core.interactions import Interactions, RowIndex, Vocabulary, latest_each
-from murmura.core.model import Among, Arrays, Method, Model, RankedLists
+from murmura.core.model import Among, Arrays, Method, Model, RankedLists, Watch
+from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict
 from murmura.neural import require_torch
 
@@ -24,6 +25,20 @@ Pairs = tuple[Ints, Ints]  # users and items, side by side
 @dataclass(frozen=True, eq=False)
 class RankingModel(Model):
     """A model whose lists are the items with the highest scores, ranked by a compiled loop."""
+
+    learned: ClassVar[tuple[str, ...]] = ()  # the fields that are arrays
+
+    def arrays(self) -> Arrays:
+        """What was learned."""
+        return {name: getattr(self, name) for name in self.learned}
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
+        """From what was learned, and the method where it is a field."""
+        fields = {name: arrays[name] for name in cls.learned}
+        if "method" in cls.__dataclass_fields__:
+            fields |= {"method": method}
+        return cls(train=train, **fields)
 
     def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Among | None = None) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id.
@@ -73,6 +88,17 @@ class Baseline(Method):
     model: ClassVar[type[Model]]
     seeded: ClassVar[bool] = True  # False: the seed changes nothing, one run is enough
     extra: ClassVar[str | None] = None  # the optional part of Murmura that `fit` needs
+
+    def fit(
+        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
+    ) -> Model:
+        """Learn from the training part, by default in one step; refuses to learn from nothing."""
+        require_rows(train, self.name)
+        return self.learn(train, seed, progress)
+
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> Model:
+        """The one step of a method that has no epochs."""
+        raise NotImplementedError
 
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse data it cannot learn from, before anything is written: samples with labels, by default.

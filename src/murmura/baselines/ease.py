@@ -14,13 +14,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from murmura.baselines.base import Baseline, popularity, require_rows
+from murmura.baselines.base import Baseline, popularity
 from murmura.baselines.own_item_terms import OwnItemTerms
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays
+from murmura.core.progress import Progress
 from murmura.core.settings import Positive, settings
 from murmura.kernels.item_weights import ease_weights, inverse
 from murmura.kernels.sparse import Sparse, dense_times_sparse, gram, sparse_times_dense
@@ -113,11 +113,8 @@ class Ease(Baseline):
         super().check(train, seed)
         self._refuse_too_large(min(train.n_users, train.n_items))
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> EaseModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> EaseModel:
         """Invert one symmetric matrix, on one thread: the result does not depend on the machine's cores."""
-        require_rows(train, self.name)
         self.check(train, seed)
         users = Sparse.of_rows(train.by_user, self.values == "binary")
         items = Sparse.of_rows(train.by_item, self.values == "binary")

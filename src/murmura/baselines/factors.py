@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from murmura.baselines.base import RankingModel, popularity
 from murmura.core.arrays import Ints, Singles
-from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays
 from murmura.core.rng import Purpose, Rng, server_secret
 
 
@@ -52,15 +50,6 @@ class FactorModel(RankingModel):
     def item_vectors(self) -> Singles:
         """q_i."""
         return self.Q
-
-    def arrays(self) -> Arrays:
-        """The vectors and the biases."""
-        return {name: getattr(self, name) for name in self.learned}
-
-    @classmethod
-    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
-        """From the vectors."""
-        return cls(train=train, method=method, **{name: arrays[name] for name in cls.learned})
 
 
 def normal_tables(seed: int, std: float, *shapes: tuple[int, ...]) -> list[Singles]:

@@ -6,15 +6,13 @@ By feature, an item is as popular as the items with its features, even if nobody
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 
-from murmura.baselines.base import Baseline, RankingModel, require_rows
+from murmura.baselines.base import Baseline, RankingModel
 from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.progress import Progress
 from murmura.core.settings import settings
 from murmura.kernels.item_weights import item_of_pairs, require_features
 
@@ -24,6 +22,7 @@ class PopularityModel(RankingModel):
     """One score per item, the same for everyone."""
 
     count: Floats  # (items,)
+    learned = ("count",)
 
     def score(self, users: Ints) -> Floats:
         """The counts, once per user."""
@@ -32,15 +31,6 @@ class PopularityModel(RankingModel):
     def score_history(self, items: Ints) -> Floats:
         """The counts: popularity asks nothing of the user."""
         return self.count.copy()
-
-    def arrays(self) -> Arrays:
-        """The counts."""
-        return {"count": self.count}
-
-    @classmethod
-    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
-        """From the counts."""
-        return cls(train, arrays["count"])
 
 
 @settings
@@ -51,11 +41,8 @@ class MostPop(Baseline):
     model = PopularityModel
     seeded = False
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> PopularityModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> PopularityModel:
         """Count."""
-        require_rows(train, self.name)
         return PopularityModel(train, train.item_counts.astype(np.float64))
 
 
@@ -71,11 +58,8 @@ class MostPopByFeature(Baseline):
         """Refuse items without features."""
         require_features(train, self.name)
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> PopularityModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> PopularityModel:
         """Count, first the rows of each feature, then the features of each item."""
-        require_rows(train, self.name)
         features = require_features(train, self.name)
         item, feature, rows = item_of_pairs(features), features.feature, train.item_counts
         met = np.bincount(feature, rows[item] > 0, minlength=len(features))  # an item nobody has says nothing

@@ -7,69 +7,58 @@ numpy, without noise: z is the mean.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
+from murmura.baselines.base import popularity
+from murmura.baselines.networks import Network, NetworkModel
 from murmura.core.arrays import Ints, Longs, Singles
-from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays
 from murmura.core.settings import Count, Positive, settings
-from murmura.neural import require_torch
 from murmura.neural.histories import Histories
+
+if TYPE_CHECKING:
+    from murmura.neural.training_loop import Fit
 
 
 @dataclass(frozen=True, eq=False)
-class MultVaeModel(RankingModel):
+class MultVaeModel(NetworkModel):
     """An encoder and a decoder; a user is what her history is encoded to, known or unknown."""
 
-    histories: Histories
-    network: Arrays
+    read: Histories
 
     def score(self, users: Ints) -> Singles:
         """The logits of every item, decoded from the mean of the user's code."""
-        start, column = self.histories.start, self.histories.column
+        start, column = self.read.start, self.read.column
         own = [column[start[user] : start[user + 1]] for user in users.tolist()]
-        return self._decode(self.histories.lengths[users], np.concatenate([column[:0], *own]))
+        return self._decode(self.read.lengths[users], np.concatenate([column[:0], *own]))
 
     def score_history(self, items: Ints) -> Singles:
         """The same for any history: there is nothing to fold in. Popularity when it is empty."""
-        own = np.flatnonzero(np.isin(self.histories.item, items))
+        own = np.flatnonzero(np.isin(self.read.item, items))
         if not len(own):
             return popularity(self.train)
         scores: Singles = self._decode(np.array([len(own)]), own)[0]
         return scores
 
     def _decode(self, size: Longs, column: Longs) -> Singles:
-        """Encode users with `size` items each, one after the other in `column`, and decode; -inf: untrained."""
+        """Encode users with `size` items each, one after the other in `column`, and decode."""
         from scipy.sparse import csr_array
 
-        net, n = self.network, len(self.histories.item)
+        net, n = self.network, len(self.read.item)
         weight = np.repeat(1 / np.sqrt(np.maximum(size, 1)), size).astype(np.float32)
         x = csr_array((weight, column, np.concatenate(([0], np.cumsum(size)))), shape=(len(size), n))
         hidden = np.tanh(x @ net["input_weight"] + net["input_bias"])
         code = hidden @ net["code_weight"] + net["code_bias"]
         z = code[:, : len(net["decoder_weight"])]
         hidden = np.tanh(z @ net["decoder_weight"] + net["decoder_bias"])
-        logits = np.full((len(size), self.train.n_items), -np.inf, np.float32)
-        logits[:, self.histories.item] = hidden @ net["output_weight"] + net["output_bias"]
-        return logits
-
-    def arrays(self) -> Arrays:
-        """The weights and biases of the four layers."""
-        return self.network
-
-    @classmethod
-    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
-        """From the layers."""
-        return cls(train, Histories.of(train), arrays)
+        return self.spread(hidden @ net["output_weight"] + net["output_bias"], self.read.item)
 
 
 @settings
-class MultVae(Baseline):
+class MultVae(Network):
     """Encode what a user has, decode what else she is likely to have.
 
     `topology` is the width of the encoder's hidden layer, of the code and of the decoder's hidden layer; the
@@ -78,7 +67,6 @@ class MultVae(Baseline):
 
     name = "multvae"
     model = MultVaeModel
-    extra: ClassVar[str | None] = "neural"
 
     # widths of the hidden layers and the code
     topology: Annotated[str, Field(pattern="^[1-9][0-9]*-[1-9][0-9]*-[1-9][0-9]*$")] = "200-100-200"
@@ -90,28 +78,10 @@ class MultVae(Baseline):
     anneal_epochs: Annotated[int, Field(ge=0)] = 50  # epochs until it weighs that much
     l2: Annotated[float, Field(ge=0)] = 0.0  # weight of the squared weights
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> MultVaeModel:
-        """Train the network on one thread; needs the extra `neural`."""
-        require_torch(self.name)
-        require_rows(train, self.name)
+    def trained(self, read: Histories, fit: Fit) -> Arrays:
+        """Adam on the annealed bound."""
         from murmura.neural import multvae_network
-        from murmura.neural.training_loop import BatchSchedule
 
         encoder, latent, decoder = map(int, self.topology.split("-"))
-        histories = Histories.of(train)
-
-        def seen(epoch: int, network: Arrays) -> bool:
-            return watch is None or watch(epoch, MultVaeModel(train, histories, network))
-
-        network = multvae_network.train(
-            histories,
-            (encoder, latent, decoder),
-            BatchSchedule(self.epochs, self.batch, self.learning_rate, self.l2),
-            multvae_network.Noise(self.dropout, self.anneal_cap, self.anneal_epochs),
-            seed,
-            progress,
-            None if watch is None else seen,
-        )
-        return MultVaeModel(train, histories, network)
+        noise = multvae_network.Noise(self.dropout, self.anneal_cap, self.anneal_epochs)
+        return multvae_network.train(read, (encoder, latent, decoder), noise, fit)

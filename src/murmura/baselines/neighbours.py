@@ -13,13 +13,13 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
+from murmura.baselines.base import Baseline, RankingModel, popularity
 from murmura.baselines.own_item_terms import OwnItemTerms
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, ScoreTerms, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays, ScoreTerms
+from murmura.core.progress import Progress
 from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.similarity import Measure, nearest_rows, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, product_rows
@@ -144,11 +144,8 @@ class UserKnn(Neighbours):
     name = "user-knn"
     model = UserKnnModel
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> UserKnnModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> UserKnnModel:
         """Find every user's neighbours."""
-        require_rows(train, self.name)
         history = Sparse.of_rows(train.by_user, self.binary)
         return UserKnnModel(train, history, self.voters(history, train.n_items, progress), self)
 
@@ -191,11 +188,8 @@ class ItemKnn(Neighbours):
     name = "item-knn"
     model = ItemKnnModel
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> ItemKnnModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> ItemKnnModel:
         """Find every item's neighbours, then turn the table round: scoring walks from source to target."""
-        require_rows(train, self.name)
         votes = self.voters(Sparse.of_rows(train.by_item, self.binary), train.n_users, progress)
         history = Sparse.of_rows(train.by_user, self.binary)
         return ItemKnnModel(train, history, votes.transpose(train.n_items), self)

@@ -7,40 +7,39 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, Pairs, RankingModel, popularity, require_rows
+from murmura.baselines.base import Pairs, popularity
+from murmura.baselines.networks import Network, NetworkModel
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays
 from murmura.core.settings import Count, Positive, settings
 from murmura.neural import require_torch
 from murmura.neural.histories import Histories
 from murmura.neural.tower import Tower
 
+if TYPE_CHECKING:
+    from murmura.neural.training_loop import Fit
+
 FOLD_IN = 50  # at most so many steps towards a stranger's vectors
 
 
 @dataclass(frozen=True, eq=False)
-class NeuMfModel(RankingModel):
+class NeuMfModel(NetworkModel):
     """Two vectors per user, two per item, and the tower over one pair of them."""
 
-    histories: Histories
-    network: Arrays
-    negatives: int
+    read: Histories
 
     def score(self, users: Ints) -> Singles:
         """The score of every item, one user after the other; -inf where training had no row of the item."""
-        return self._spread(
-            [
-                self._tower.score(self.network["user_gmf"][u], self.network["user_mlp"][u])
-                for u in users.tolist()
-            ]
-        )
+        scores = np.empty((len(users), len(self.read.item)), np.float32)
+        for row, user in enumerate(users.tolist()):
+            scores[row] = self._tower.score(self.network["user_gmf"][user], self.network["user_mlp"][user])
+        return self.spread(scores, self.read.item)
 
     def score_history(self, items: Ints) -> Singles:
         """The likeliest vectors for the history, and their scores; popularity when it is empty.
@@ -48,19 +47,20 @@ class NeuMfModel(RankingModel):
         The items stay as they are. The loss is that of training, with the expectation over all negatives that
         could be drawn in place of those drawn; the prior is the normal distribution of the users' vectors.
         """
-        own = np.isin(self.histories.item, items)
+        own = np.isin(self.read.item, items)
         n = int(own.sum())
         if not n:
             return popularity(self.train)
-        weight = np.where(own, 1, self.negatives * n / max(1, len(own) - n)).astype(np.float32)
-        scores: Singles = self._spread([self._tower.score(*self._fold_in(own.astype(np.float32), weight))])[0]
-        return scores
+        weight = np.where(own, 1, self.method.negatives * n / max(1, len(own) - n)).astype(np.float32)
+        score = self._tower.score(*self._fold_in(own.astype(np.float32), weight))
+        whole: Singles = self.spread(score[None], self.read.item)[0]
+        return whole
 
     def _fold_in(self, wanted: Singles, weight: Singles) -> tuple[Singles, Singles]:
         from scipy.optimize import minimize
 
         gmf, mlp = self.network["user_gmf"], self.network["user_mlp"]
-        trained = np.concatenate([gmf, mlp], 1)[self.histories.lengths > 0].astype(np.float64)
+        trained = np.concatenate([gmf, mlp], 1)[self.read.lengths > 0].astype(np.float64)
         mean, spread, cut = trained.mean(0), trained.std(0) + 1e-6, gmf.shape[1]
 
         def vectors(t: Floats) -> tuple[Singles, Singles]:
@@ -78,25 +78,9 @@ class NeuMfModel(RankingModel):
     def _tower(self) -> Tower:
         return Tower.of(self.network)
 
-    def _spread(self, rows: list[Singles]) -> Singles:
-        """From trained items to the whole catalogue."""
-        scores = np.full((len(rows), self.train.n_items), -np.inf, np.float32)
-        if rows:
-            scores[:, self.histories.item] = np.stack(rows)
-        return scores
-
-    def arrays(self) -> Arrays:
-        """Embeddings, tower and output."""
-        return self.network
-
-    @classmethod
-    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
-        """From the parameters."""
-        return cls(train, Histories.of(train), arrays, method.negatives)
-
 
 @settings
-class NeuMf(Baseline):
+class NeuMf(Network):
     """A factorisation and a tower of layers, trained side by side on positives and drawn negatives.
 
     `layers` are the widths of the tower: the first, even, is that of the user's and the item's embedding put
@@ -105,7 +89,6 @@ class NeuMf(Baseline):
 
     name = "neumf"
     model = NeuMfModel
-    extra: ClassVar[str | None] = "neural"
 
     factors: Count = 16  # length of the vectors of the factorisation
     # widths of the tower
@@ -116,31 +99,12 @@ class NeuMf(Baseline):
     learning_rate: Positive = 0.001  # of Adam
     l2: Annotated[float, Field(ge=0)] = 0.0  # weight of the squared weights
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> NeuMfModel:
-        """Train the network on one thread; needs the extra `neural`."""
-        require_torch(self.name)
-        require_rows(train, self.name)
+    def trained(self, read: Histories, fit: Fit) -> Arrays:
+        """Adam on the cross entropy of pairs."""
         from murmura.neural import neumf_network
-        from murmura.neural.training_loop import BatchSchedule
 
-        histories = Histories.of(train)
-
-        def seen(epoch: int, network: Arrays) -> bool:
-            return watch is None or watch(epoch, NeuMfModel(train, histories, network, self.negatives))
-
-        network = neumf_network.train(
-            histories,
-            self.factors,
-            tuple(map(int, self.layers.split("-"))),
-            self.negatives,
-            BatchSchedule(self.epochs, self.batch, self.learning_rate, self.l2),
-            seed,
-            progress,
-            None if watch is None else seen,
-        )
-        return NeuMfModel(train, histories, network, self.negatives)
+        layers = tuple(map(int, self.layers.split("-")))
+        return neumf_network.train(read, self.factors, layers, self.negatives, fit)
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The items drawn beside every training pair, by the generator of that seed and epoch."""

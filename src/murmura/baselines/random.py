@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from murmura.baselines.base import Baseline, RankingModel, require_rows
+from murmura.baselines.base import Baseline, RankingModel
 from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays
+from murmura.core.progress import Progress
 from murmura.core.rng import Purpose, Words, client_secrets, guest_secret
 from murmura.core.settings import settings
 from murmura.kernels.philox import fill_uniform
@@ -56,9 +56,6 @@ class Random(Baseline):
     name = "random"
     model = RandomModel
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> RandomModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> RandomModel:
         """Remember the seed."""
-        require_rows(train, self.name)
         return RandomModel(train, seed, client_secrets(seed, train.n_users))

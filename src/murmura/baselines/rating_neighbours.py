@@ -16,11 +16,11 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, require_rows
+from murmura.baselines.base import Baseline
 from murmura.baselines.raters import Biases, RatingModel
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
+from murmura.core.model import Arrays
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, settings
 from murmura.kernels.similarity import Measure, similar_rows, with_row
@@ -146,11 +146,8 @@ class UserKnnRatings(RatingNeighbours):
     name = "user-knn-ratings"
     model = UserKnnRatingModel
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> UserKnnRatingModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> UserKnnRatingModel:
         """Find every user's neighbours."""
-        require_rows(train, self.name)
         votes = self.voters(Sparse.of_rows(train.by_user), train.n_items, progress)
         return UserKnnRatingModel(train, votes, Biases.of(train), self)
 
@@ -178,10 +175,7 @@ class ItemKnnRatings(RatingNeighbours):
     name = "item-knn-ratings"
     model = ItemKnnRatingModel
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> ItemKnnRatingModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> ItemKnnRatingModel:
         """Find every item's neighbours, then turn the table round: scoring walks from source to target."""
-        require_rows(train, self.name)
         votes = self.voters(Sparse.of_rows(train.by_item), train.n_users, progress).transpose(train.n_items)
         return ItemKnnRatingModel(train, votes, Biases.of(train), self)

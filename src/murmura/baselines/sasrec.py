@@ -9,40 +9,42 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, Pairs, RankingModel, popularity, require_rows
+from murmura.baselines.base import Pairs, popularity
+from murmura.baselines.networks import Network, NetworkModel
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, latest_each
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, Positive, settings
 from murmura.neural import require_torch
 from murmura.neural.attention import last_states
 from murmura.neural.histories import Sequences, Windows, shuffle_keys, windows
 
+if TYPE_CHECKING:
+    from murmura.neural.training_loop import Fit
+
 PUBLIC = Rng(np.zeros(2, np.uint32))  # shuffles items of one time when asked: whatever the seed, always alike
 
 
 @dataclass(frozen=True, eq=False)
-class SasRecModel(RankingModel):
+class SasRecModel(NetworkModel):
     """Vectors of items and places, and the blocks that read a history with them."""
 
-    sequences: Sequences
-    network: Arrays
-    heads: int
+    read: Sequences
+    reads = Sequences
 
     def score(self, users: Ints) -> Singles:
         """The scores of every item after the user's newest ones; -inf where training had no row of the item."""
-        start = self.sequences.histories.start
+        start = self.read.histories.start
         end = start[np.asarray(users, np.int64) + 1]
         begin = np.maximum(start[users], end - len(self.network["place"]))
-        return self._read(windows(self._ordered, begin, end))
+        return self._answer(windows(self._ordered, begin, end))
 
     def score_history(self, items: Ints) -> Singles:
         """The same for a set of items, which is in no order and read in a drawn one; popularity when empty."""
@@ -56,40 +58,28 @@ class SasRecModel(RankingModel):
         return self._of_stranger(own, when)
 
     def _of_stranger(self, own: Longs, time: Longs) -> Singles:
-        histories = self.sequences.histories
+        histories = self.read.histories
         known = np.isin(own, histories.item)
         if not known.any():
             return popularity(self.train)
         column = np.searchsorted(histories.item, own[known])
         drawn = shuffle_keys(PUBLIC, histories.n_users * len(histories.item) + column)
         column = column[np.lexsort((drawn, time[known]))][-len(self.network["place"]) :]
-        scores: Singles = self._read(windows(column, np.array([0]), np.array([len(column)])))[0]
+        scores: Singles = self._answer(windows(column, np.array([0]), np.array([len(column)])))[0]
         return scores
 
     @cached_property
     def _ordered(self) -> Longs:
-        return self.sequences.ordered(PUBLIC)
+        return self.read.ordered(PUBLIC)
 
-    def _read(self, read: Windows) -> Singles:
+    def _answer(self, read: Windows) -> Singles:
         """From what was read to the scores of the whole catalogue."""
-        scores = np.full((len(read.size), self.train.n_items), -np.inf, np.float32)
-        scores[:, self.sequences.histories.item] = (
-            last_states(self.network, self.heads, read) @ self.network["item"].T
-        )
-        return scores
-
-    def arrays(self) -> Arrays:
-        """Embeddings, blocks and norms."""
-        return self.network
-
-    @classmethod
-    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
-        """From the parameters."""
-        return cls(train, Sequences.of(train), arrays, method.heads)
+        scores = last_states(self.network, self.method.heads, read) @ self.network["item"].T
+        return self.spread(scores, self.read.histories.item)
 
 
 @settings
-class SasRec(Baseline):
+class SasRec(Network):
     """What comes next, by attention to what came before.
 
     `length` is how many items of a history are read at once, the newest when asked; `negatives` how many items
@@ -98,7 +88,6 @@ class SasRec(Baseline):
 
     name = "sasrec"
     model = SasRecModel
-    extra: ClassVar[str | None] = "neural"
     uses_order: ClassVar[bool] = True
 
     dim: Count = 64  # length of the vectors
@@ -129,31 +118,12 @@ class SasRec(Baseline):
             )
         self._refuse_too_large(int((train.item_counts > 0).sum()))
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> SasRecModel:
-        """Train the network on one thread; needs the extra `neural`."""
-        require_torch(self.name)
-        require_rows(train, self.name)
-        self.check(train, seed)
+    def trained(self, read: Sequences, fit: Fit) -> Arrays:
+        """Adam on the softmax of what comes next."""
         from murmura.neural import sasrec_network
-        from murmura.neural.training_loop import BatchSchedule
 
-        sequences = Sequences.of(train)
-
-        def seen(epoch: int, network: Arrays) -> bool:
-            return watch is None or watch(epoch, SasRecModel(train, sequences, network, self.heads))
-
-        network = sasrec_network.train(
-            sequences,
-            sasrec_network.Shape(self.dim, self.blocks, self.heads, self.length, self.dropout),
-            self.negatives,
-            BatchSchedule(self.epochs, self.batch, self.learning_rate, self.l2),
-            seed,
-            progress,
-            None if watch is None else seen,
-        )
-        return SasRecModel(train, sequences, network, self.heads)
+        shape = sasrec_network.Shape(self.dim, self.blocks, self.heads, self.length, self.dropout)
+        return sasrec_network.train(read, shape, self.negatives, fit)
 
     def _refuse_too_large(self, n_items: int) -> None:
         """Before anything that large is made: vectors with gradients and Adam's two means, scores of a step."""

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
+from murmura.baselines.base import Baseline, RankingModel, popularity
 from murmura.core.arrays import Ints, Singles
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays
+from murmura.core.progress import Progress
 from murmura.core.settings import settings
 from murmura.kernels.item_weights import item_vectors, require_features
 from murmura.kernels.sparse import Sparse, dense_times_sparse, product_rows
@@ -78,10 +78,7 @@ class Vsm(Baseline):
         """Refuse items without features, and to leave none of them."""
         item_vectors(require_features(train, self.name), self.least_share, self.name)
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> VsmModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> VsmModel:
         """Weigh the features."""
-        require_rows(train, self.name)
         features = require_features(train, self.name)
         return VsmModel(train, item_vectors(features, self.least_share, self.name).weights)

@@ -12,13 +12,13 @@ from murmura.core.rng import Words
 
 def mechanism_chain() -> Callable[..., Chain]:
     """What makes the channel of a phase whose noise is another than that of two aggregators."""
-    made: Callable[..., Chain] = imported("murmura.lab.protections.simulated_mechanisms:mechanism_chain")
+    made: Callable[..., Chain] = imported("murmura.lab.protections.mechanisms:mechanism_chain")
     return made
 
 
 def mechanism_terms() -> Callable[..., NoiseTerms]:
     """What makes the terms of such noise."""
-    made: Callable[..., NoiseTerms] = imported("murmura.lab.protections.simulated_mechanisms:mechanism_terms")
+    made: Callable[..., NoiseTerms] = imported("murmura.lab.protections.mechanisms:mechanism_terms")
     return made
 
 

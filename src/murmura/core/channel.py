@@ -38,7 +38,7 @@ class ChannelSettings:
     masks        one server, pairwise masks, devices may be lost
     ckks         one server that adds ciphertexts, one key holder
 
-    and with other noise, which needs `epsilon` (`lab.protections.simulated_mechanisms`):
+    and with other noise, which needs `epsilon` (`lab.protections.mechanisms`):
 
     laplace          central Laplace noise; `clip` is an L1 length
     local-gaussian   every device adds noise to its own upload

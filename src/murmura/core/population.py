@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
-from murmura.core.contract import FederationInfo, History, Phase, Samples, Total
+from murmura.core.contract import ClientState, FederationInfo, History, Phase, Samples, Total
+from murmura.core.errors import FederationError
 from murmura.core.interactions import Attributes, SampleTable
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Purpose, Rng, Words
@@ -113,6 +114,16 @@ def member_places(groups: Ints) -> Ints:
 def round_consent(consent: Floats, rng: Rng) -> Floats:
     """The consent of the rows of one client in one round, where a coin is flipped once per row and round."""
     return rng.stream(Purpose.CONSENT).coins(consent).astype(np.float64)
+
+
+def stacked(states: list[ClientState]) -> States:
+    """The states of all clients, one array per name; refuses states of different shapes."""
+    shapes = {tuple((name, np.shape(value)) for name, value in sorted(state.items())) for state in states}
+    if len(shapes) > 1:
+        raise FederationError(
+            f"all clients must keep states of one shape, but there are {len(shapes)} shapes; pad them."
+        )
+    return {name: np.stack([state[name] for state in states]) for name in (states[0] if states else {})}
 
 
 @dataclass(eq=False)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.settings import field_names, settings
+from murmura.core.settings import Count, field_names, settings
 from murmura.data.repeats import by_pair, ends_pair
-
-Count = Annotated[int, Field(ge=1)]
+from murmura.data.splits.rule import without_usual
 
 
 @settings
@@ -23,12 +22,7 @@ class LatestPerPair:
 
     step: Literal["latest-per-pair"] = "latest-per-pair"
     order: Literal["item", "source"] = "item"
-
-    @model_serializer(mode="wrap")
-    def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run folder says how rows are ordered only where it is not the usual order."""
-        written: dict[str, Any] = plain(self)
-        return {key: value for key, value in written.items() if key != "order" or value != "item"}
+    _written = without_usual(order="item")
 
     def apply(self, data: Interactions) -> Interactions:
         """Of equal times the later row of the source stays."""

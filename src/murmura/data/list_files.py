@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,31 +18,23 @@ from murmura.data.tables.text_file import read_text
 Row = Sequence[Any]
 
 
-@dataclass(frozen=True)
-class FileFormat:
+class FileFormat(NamedTuple):
     """How one tool wants its files."""
 
-    name: str
     separator: str
-    lists: tuple[str, ...]  # the header of a list file; () for none
-    rows: tuple[str, ...]  # the header of a part of a split, the time last; () for none
-    parts: tuple[str, str, str]  # the files of training, validation and test
-    suffix: str  # of a list file
+    lists: tuple[str, ...] = ()  # the header of a list file; () for none
+    rows: tuple[str, ...] = ()  # the header of a part of a split, the time last; () for none
+    parts: tuple[str, str, str] = ("train.tsv", "validation.tsv", "test.tsv")  # the files of a split
+    suffix: str = ".tsv"  # of a list file
 
 
 FORMATS = {
-    "trec": FileFormat("trec", " ", (), (), ("", "", ""), ".run"),
-    "elliot": FileFormat("elliot", "\t", (), (), ("train.tsv", "validation.tsv", "test.tsv"), ".tsv"),
+    "trec": FileFormat(" ", suffix=".run"),
+    "elliot": FileFormat("\t"),
     "warprec": FileFormat(
-        "warprec",
-        "\t",
-        ("user_id", "item_id", "rating"),
-        ("user_id", "item_id", "rating", "timestamp"),
-        ("train.tsv", "validation.tsv", "test.tsv"),
-        ".tsv",
+        "\t", ("user_id", "item_id", "rating"), ("user_id", "item_id", "rating", "timestamp")
     ),
     "recbole": FileFormat(
-        "recbole",
         "\t",
         ("user_id:token", "item_id:token", "score:float"),
         ("user_id:token", "item_id:token", "rating:float", "timestamp:float"),
@@ -129,8 +120,10 @@ def read_lists(path: Path, data: Interactions, form: str = "auto") -> RankedList
     found = list(_lines(path, lines, form))
     if not found:
         raise DataError(f"{path}: the file must hold lists, but has none.")
-    user = _codes(path, data.users, [(line.number, line.user) for line in found], "user")
-    item = _codes(path, data.items, [(line.number, line.item) for line in found], "item")
+    numbers = [line.number for line in found]
+    must = "be one of the {:,} of this data, but is not; give the data and protocol the lists were made with"
+    user = codes_in_file(path, data.users, [line.user for line in found], numbers, "user", must)
+    item = codes_in_file(path, data.items, [line.item for line in found], numbers, "item", must)
     score = np.array([_number(path, line) for line in found])
     order = np.lexsort((np.arange(len(user)), -score, user))
     user, item, score = user[order], item[order], score[order]
@@ -183,14 +176,15 @@ def _guess(path: Path, lines: list[str]) -> str:
     )
 
 
-def _codes(path: Path, known: Vocabulary, wanted: list[tuple[int, str]], what: str) -> Longs:
-    codes = known.find([text for _, text in wanted])
+def codes_in_file(
+    path: Path, known: Vocabulary, wanted: Sequence[str], numbers: Sequence[int], what: str, must: str
+) -> Longs:
+    """The codes of users or items on numbered lines of a file; one that the data does not have is refused."""
+    codes = known.find(wanted)
     if (codes < 0).any():
-        number, text = wanted[int(np.argmax(codes < 0))]
-        raise DataError(
-            f"{path}, line {number}: the {what} {text!r} must be one of the {len(known):,} of this data, but "
-            "is not; give the data and protocol the lists were made with."
-        )
+        place = int(np.argmax(codes < 0))
+        which = f"the {what} {wanted[place]!r} must {must.format(len(known))}"
+        raise DataError(f"{path}, line {numbers[place]}: {which}.")
     return codes.astype(np.int64)
 
 

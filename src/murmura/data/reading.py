@@ -11,8 +11,8 @@ from pydantic import Field, model_validator
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError
 from murmura.core.settings import Flag, as_dict, field_names, settings
+from murmura.data.graphs.feature_table import with_names
 from murmura.data.graphs.own_features import FeatureFiles, with_features
-from murmura.data.item_names import with_names
 from murmura.data.repeats import Repeats
 from murmura.data.tables.interactions_file import TableOptions
 from murmura.data.user_tables import attributes_of_file
@@ -87,7 +87,7 @@ def described(found: Dataset, how: Reading) -> Dataset:
     """A data set with what is known beside its rows: features, names, attributes, what is a like."""
     catalogue, notes = with_features(found.catalogue, how)
     if how.item_names is not None:
-        catalogue, more = with_names(catalogue, how.item_names, how.skip_bad)
+        catalogue, more = with_names(catalogue, how.item_names)
         notes += more
     if how.attributes is not None:
         said = attributes_of_file(how.attributes, found.interactions.users)

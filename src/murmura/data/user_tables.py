@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,7 @@ def attributes_of_file(path: Path, users: Vocabulary, user: str = "user") -> Att
     Users whom the data does not know are passed over; of users whom the table does not name nothing is known
     (nan).
     """
-    lines = read_text(path).content.decode().splitlines()
-    header, *rows = csv.reader(lines, delimiter="\t" if "\t" in lines[0] else ",")
+    header, rows = _table(path)
     if user not in header or len(header) < 2 or len(set(header)) < len(header):
         raise DataError(
             f"{path}: it must have a column '{user}' and columns of attributes, each once, but has "
@@ -36,13 +35,9 @@ def attributes_of_file(path: Path, users: Vocabulary, user: str = "user") -> Att
     place = header.index(user)
     named = [(at, name) for at, name in enumerate(header) if at != place]
     found = {name: np.full(len(users), np.nan) for _, name in named}
-    codes = users.find([row[place] if len(row) > place else "" for row in rows])
     seen: dict[int, int] = {}
+    codes = users.find([row[place] for row in rows])
     for line, (row, code) in enumerate(zip(rows, codes.tolist()), start=2):
-        if len(row) != len(header):
-            raise DataError(
-                f"{path}, line {line}: a row must have {len(header)} fields, but has {len(row)}; fix it."
-            )
         if code >= 0 and seen.setdefault(code, line) != line:
             raise DataError(
                 f"{path}, line {line}: a user must have one row, but '{row[place]}' has another on line "
@@ -53,6 +48,18 @@ def attributes_of_file(path: Path, users: Vocabulary, user: str = "user") -> Att
             if code >= 0:
                 found[name][code] = value
     return found
+
+
+def _table(path: Path) -> tuple[list[str], list[list[str]]]:
+    """The header of a table, and its rows, the first of them on line 2; a row of another width is refused."""
+    text = read_text(path).content.decode().splitlines()
+    header, *rows = csv.reader(text, delimiter="\t" if "\t" in text[0] else ",")
+    for line, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise DataError(
+                f"{path}, line {line}: a row must have {len(header)} fields, but has {len(row)}; fix it."
+            )
+    return header, rows
 
 
 def _number(path: Path, line: int, name: str, text: str) -> float:
@@ -128,20 +135,9 @@ def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str
     The table of ratings itself serves when it has such a column. Users whom the data does not know are passed
     over; users whom the table does not name stand alone.
     """
-    lines = read_text(path).content.decode().splitlines()
-    header, *rows = csv.reader(lines, delimiter="\t" if "\t" in lines[0] else ",")
+    header, rows = _table(path)
     for name in (user, group):
         if name not in header:
             raise DataError(f"{path}: it must have a column '{name}', but has {', '.join(header)}; name yours.")
-    places = header.index(user), header.index(group)
-    ids, labels = zip(*_fields(path, rows, places, len(header)), strict=True) if rows else ((), ())
-    return groups_of_column(users, ids, labels)
-
-
-def _fields(
-    path: Path, rows: Iterable[list[str]], places: tuple[int, int], width: int
-) -> Iterator[tuple[str, str]]:
-    for line, row in enumerate(rows, start=2):
-        if len(row) != width:
-            raise DataError(f"{path}, line {line}: a row must have {width} fields, but has {len(row)}; fix it.")
-        yield row[places[0]], row[places[1]]
+    who, which = header.index(user), header.index(group)
+    return groups_of_column(users, [row[who] for row in rows], [row[which] for row in rows])

@@ -23,11 +23,10 @@ from murmura.core.files import answers_of, flat_answers, group, prefixed, read_a
 from murmura.core.interactions import Interactions, latest_each
 from murmura.core.kernel import Kernel, ScoringKernel
 from murmura.core.model import Among, Arrays, RankedLists, ScoreTerms, TrainingGroups
-from murmura.core.population import States, member_places
+from murmura.core.population import States, member_places, stacked
 from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import from_dict
-from murmura.engine.federation import stacked
 from murmura.engine.plan import Plan
 
 

@@ -23,7 +23,7 @@ from murmura.core.contract import (
 from murmura.core.errors import DivergenceError, FederationError
 from murmura.core.kernel import CompiledChannel, Kernel
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, released_counts_bytes
-from murmura.core.population import ObservedSum, States, SumObserver, Tally
+from murmura.core.population import Liars, ObservedSum, States, SumObserver, Tally, stacked
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays, UpdateObserver
 from murmura.engine.plan import Plan, RoundPlan
@@ -261,13 +261,3 @@ def first_states(plan: RoundPlan, kernel: Kernel | None) -> States:
         for client in range(people.clients)
     ]
     return stacked(each)
-
-
-def stacked(states: list[ClientState]) -> States:
-    """The states of all clients, one array per name; refuses states of different shapes."""
-    shapes = {tuple((name, np.shape(value)) for name, value in sorted(state.items())) for state in states}
-    if len(shapes) > 1:
-        raise FederationError(
-            f"all clients must keep states of one shape, but there are {len(shapes)} shapes; pad them."
-        )
-    return {name: np.stack([state[name] for state in states]) for name in (states[0] if states else {})}

@@ -1,7 +1,7 @@
 """Is the difference more than chance? Paired tests on per-user values, corrected for how many are made.
 
 Paired t-test (Student, 1908), Wilcoxon signed-rank test (1945), Bonferroni and Holm (1979) corrections; all
-two-sided. docs/significance.md says when to use which. Then how unlikely a count of draws is, and models
+two-sided. docs/metrics.md says when to use which. Then how unlikely a count of draws is, and models
 against each other on the same users: differences, their intervals, and both tests.
 """
 

@@ -3,7 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast, overload
@@ -74,7 +74,17 @@ class LoopCache(FunctionCache):
 
     def __init__(self, loop: Callable[..., Any]) -> None:
         super().__init__(loop)  # type: ignore[no-untyped-call]
-        self._cache_file._source_stamp = compiled_sources()
+        own = Path(loop.__code__.co_filename)  # of another package, perhaps
+        written = own.read_bytes() if own.exists() else b""
+        self._cache_file._source_stamp = compiled_sources() + hashlib.sha256(written).hexdigest()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is on disk for these types; nothing of what names a type that has since moved."""
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (AttributeError, ImportError):
+            self._cache_file.flush()  # type: ignore[no-untyped-call]
+            return None
 
     @contextmanager
     def one_process(self) -> Iterator[None]:
@@ -105,14 +115,18 @@ def general_type(given: Any) -> Any:
 class Loop(CPUDispatcher):
     """A loop as Python calls it."""
 
+    _cache: Any
+
     def __init__(self, loop: Callable[..., Any], options: dict[str, Any]) -> None:
         super().__init__(py_func=loop, targetoptions=EVERY_LOOP | options)
         self._inner = InnerLoop(py_func=loop, targetoptions=self.targetoptions | {"no_cpython_wrapper": True})
-        self._cache = LoopCache(loop)
+        with suppress(RuntimeError):  # no file to keep it beside: it is compiled in each process
+            self._cache = LoopCache(loop)
 
     def compile(self, sig: Any) -> Any:
         """Load it from disk, or compile it once for all processes."""
-        with global_compiler_lock, self._cache.one_process():
+        alone = self._cache.one_process() if isinstance(self._cache, LoopCache) else nullcontext()
+        with global_compiler_lock, alone:
             return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:

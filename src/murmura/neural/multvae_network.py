@@ -18,9 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from murmura.core.progress import SILENT, Progress
 from murmura.neural.histories import Histories
-from murmura.neural.training_loop import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
+from murmura.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
 
 BIAS = 0.001  # standard deviation of a new bias, as in the authors' code
 
@@ -107,19 +106,11 @@ def negative_elbo(params: Params, batch: Bags, kept: Tensor | None, epsilon: Ten
     return multinomial_loss(logits, batch) + beta * kl_divergence(mean, log_variance)
 
 
-def train(
-    histories: Histories,
-    topology: tuple[int, int, int],
-    schedule: BatchSchedule,
-    noise: Noise,
-    seed: int,
-    progress: Progress = SILENT,
-    watch: Watch | None = None,
-) -> Arrays:
+def train(histories: Histories, topology: tuple[int, int, int], noise: Noise, fit: Fit) -> Arrays:
     """Fit to the users who have items; the parameters, by name."""
     start, index = torch.from_numpy(histories.start.copy()), torch.from_numpy(histories.column.copy())
     users = torch.nonzero(start[1:] > start[:-1]).flatten()
-    with one_thread_generator(seed) as generator:
+    with one_thread_generator(fit.seed) as generator:
         params = initial(len(histories.item), topology, generator)
 
         def loss(chosen: Tensor, epoch: float) -> Tensor:
@@ -129,4 +120,4 @@ def train(
             epsilon = torch.randn(len(chosen), topology[1], generator=generator)
             return negative_elbo(params, batch, kept, epsilon, noise.beta(epoch))
 
-        return optimise(params, loss, len(users), schedule, generator, progress, watch)
+        return optimise(params, loss, len(users), fit.schedule, generator, fit.progress, fit.watch)

@@ -21,9 +21,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from murmura.core.arrays import Ints
-from murmura.core.progress import SILENT, Progress
 from murmura.neural.histories import Histories
-from murmura.neural.training_loop import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
+from murmura.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
 
 SPREAD = 0.01  # standard deviation of a new embedding, as in the paper
 
@@ -81,20 +80,11 @@ def cross_entropy(score: Tensor, has_room: Tensor) -> Tensor:
     return (positive.sum() + (negative * has_room).sum()) / pairs
 
 
-def train(
-    histories: Histories,
-    factors: int,
-    layers: tuple[int, ...],
-    negatives: int,
-    schedule: BatchSchedule,
-    seed: int,
-    progress: Progress = SILENT,
-    watch: Watch | None = None,
-) -> Arrays:
-    """Fit to every pair of training; `schedule.batch` counts positives. The parameters, by name."""
+def train(histories: Histories, factors: int, layers: tuple[int, ...], negatives: int, fit: Fit) -> Arrays:
+    """Fit to every pair of training; `fit.schedule.batch` counts positives. The parameters, by name."""
     unmet, item = UnseenItems.of(histories), torch.from_numpy(histories.column.copy())
     user = torch.repeat_interleave(unmet.start.diff())
-    with one_thread_generator(seed) as generator:
+    with one_thread_generator(fit.seed) as generator:
         params = initial(histories.n_users, len(histories.item), factors, layers, generator)
 
         def loss(chosen: Tensor, epoch: float) -> Tensor:
@@ -103,7 +93,7 @@ def train(
             score = logits(params, who, torch.cat([item[chosen, None], drawn], 1))
             return cross_entropy(score, unmet.has_room(who))
 
-        return optimise(params, loss, len(user), schedule, generator, progress, watch)
+        return optimise(params, loss, len(user), fit.schedule, generator, fit.progress, fit.watch)
 
 
 def drawn_negatives(histories: Histories, negatives: int, seed: int, epoch: int) -> tuple[Ints, Ints]:

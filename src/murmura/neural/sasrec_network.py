@@ -21,11 +21,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from murmura.core.arrays import Ints
-from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Rng, server_secret
 from murmura.neural.attention import EPSILON
 from murmura.neural.histories import Sequences, windows
-from murmura.neural.training_loop import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
+from murmura.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
 
 SPREAD = 0.02  # standard deviation of a new embedding
 
@@ -104,26 +103,18 @@ def draw_items(n_items: int, negatives: int, generator: torch.Generator) -> Tens
     return torch.randperm(n_items, generator=generator)[:negatives]
 
 
-def train(
-    sequences: Sequences,
-    shape: Shape,
-    negatives: int,
-    schedule: BatchSchedule,
-    seed: int,
-    progress: Progress = SILENT,
-    watch: Watch | None = None,
-) -> Arrays:
-    """Fit to everyone with two items or more; `schedule.batch` counts people. The parameters, by name."""
+def train(sequences: Sequences, shape: Shape, negatives: int, fit: Fit) -> Arrays:
+    """Fit to everyone with two items or more; `fit.schedule.batch` counts people. The parameters, by name."""
     start, lengths = sequences.histories.start, sequences.histories.lengths
     people, n_items = np.flatnonzero(lengths > 1), len(sequences.histories.item)
     newest: tuple[int, Tensor] | None = None
-    with one_thread_generator(seed) as generator:
+    with one_thread_generator(fit.seed) as generator:
         params = initial(n_items, shape, generator)
 
         def columns(epoch: int) -> Tensor:
             nonlocal newest
             if newest is None or newest[0] != epoch:  # items of one time are shuffled anew in each epoch
-                ordered = sequences.ordered(Rng(server_secret(seed), epoch))
+                ordered = sequences.ordered(Rng(server_secret(fit.seed), epoch))
                 newest = epoch, torch.from_numpy(ordered)
             return newest[1]
 
@@ -139,7 +130,7 @@ def train(
             drawn = draw_items(n_items, negatives, generator)
             return cross_entropy(params, state, column[:, 1:][followed], drawn)
 
-        return optimise(params, loss, len(people), schedule, generator, progress, watch)
+        return optimise(params, loss, len(people), fit.schedule, generator, fit.progress, fit.watch)
 
 
 def drawn_negatives(sequences: Sequences, negatives: int, seed: int, epoch: int) -> tuple[Ints, Ints]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from murmura.core.errors import SettingError
-from murmura.core.progress import Progress
+from murmura.core.progress import SILENT, Progress
 
 Arrays = dict[str, NDArray[Any]]
 Params = dict[str, Tensor]
@@ -28,6 +28,15 @@ class BatchSchedule(NamedTuple):
     batch: int
     learning_rate: float
     l2: float  # times the sum of squares of all weights, biases excepted, is added to the mean loss
+
+
+class Fit(NamedTuple):
+    """How a network is fitted: for how long, from which seed, and who looks on."""
+
+    schedule: BatchSchedule
+    seed: int
+    progress: Progress = SILENT
+    watch: Watch | None = None
 
 
 class _OneThread:

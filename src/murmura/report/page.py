@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,33 @@ from typing import Any
 import yaml
 
 from murmura.core.files import write_whole
+from murmura.core.plugins import imported
 from murmura.engine.part_files import printable
 from murmura.report.drawing import Picture
-from murmura.report.glossary import terms_of
 from murmura.report.summary import Results, summarise
 from murmura.report.table import FORMATS, ReportTable
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.item_exposure import Bias, Frequencies, bias, frequencies, with_disparity
 from murmura.studies.sweep.folder import SweepPoint, points
 
+GLOSSARY_FILE = "glossary"
+
+
+@cache
+def words(name: str) -> dict[str, Any]:
+    """The texts of a section, from `words/<name>.yaml`."""
+    file = resources.files("murmura.report").joinpath("words", f"{name}.yaml")
+    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return found
+
+
+def terms_of(headings: Iterable[str]) -> dict[str, str]:
+    """The words of the glossary that occur."""
+    text = "\n".join(headings)
+    return {word: one["means"] for word, one in words(GLOSSARY_FILE).items() if re.search(one["where"], text)}
+
+
 LIST = "tables.txt"  # beside the tables: which of them a report wrote
+EXPOSURE = "murmura.lab.analyses.item_exposure:"  # imported where items were counted
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 
 
@@ -68,20 +86,21 @@ class Compared:
         return summarise(self.folder)
 
     @cached_property
-    def times(self) -> list[Frequencies]:
-        """How often items are updated and recommended."""
+    def times(self) -> list[Any]:
+        """How often items are updated and recommended: what the lab makes of the folder."""
         known = self.folder.kind == "comparison" and self.folder.run.has("items.csv")
-        return frequencies(self.folder) if known else []
+        return list(imported(f"{EXPOSURE}frequencies")(self.folder)) if known else []
 
     @cached_property
-    def bias(self) -> Bias | None:
-        """The bias towards categories, where items have some."""
-        return bias(self.folder, self.times) if self.times else None
+    def bias(self) -> Any:
+        """The bias towards categories, None where items have none."""
+        return imported(f"{EXPOSURE}bias")(self.folder, self.times) if self.times else None
 
     @cached_property
     def points(self) -> list[SweepPoint]:
         """The entries, each with its means."""
-        return with_disparity(points(self.folder), self.bias) if self.folder.kind == "comparison" else []
+        found = points(self.folder) if self.folder.kind == "comparison" else []
+        return list(imported(f"{EXPOSURE}with_disparity")(found, self.bias)) if self.bias else found
 
     @property
     def crowded(self) -> bool:

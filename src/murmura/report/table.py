@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
+from murmura.core.plugins import imported
 from murmura.engine.part_files import printable
 from murmura.evaluation.intervals import Interval
-from murmura.studies.compare.folder import BELOW_MOSTPOP
 
 NONE = "–"  # what a reader sees where there is no value
 
@@ -84,30 +84,6 @@ def _cell(value: Any) -> TableCell:
     if isinstance(value, Interval):
         return interval_cell(value)
     return number_cell(*value) if isinstance(value, tuple) else number_cell(value)
-
-
-LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"{\char34}",
-        "\N{MINUS SIGN}": "$-$",
-        "–": "--",
-        "±": r"$\pm$",
-        "[": "{[}",  # a bracket after \\ would be read as an argument
-        "]": "{]}",
-        "†": r"\dag{}",
-        "∗": r"$\ast$",
-        "↑": r"$\uparrow$",
-        "↓": r"$\downarrow$",
-        BELOW_MOSTPOP: r"$\bigtriangledown$",
-        **{one: rf"\{one}" for one in "{}$&#%_"},
-    }
-)
 
 
 def text_cell(value: object) -> TableCell:
@@ -201,38 +177,16 @@ def _markdown_cell(cell: TableCell) -> str:
     return " ".join(filter(None, [text + cell.mark, cell.interval and f"[{cell.interval}]"]))
 
 
-def to_latex(table: ReportTable) -> str:
-    """A table for \\input with the package booktabs; other alphabets need a Unicode engine."""
-    spec = "".join("r" if column.numeric else "l" for column in table.columns)
-    lines = [
-        r"\begin{table}",
-        r"  \centering",
-        rf"  \caption{{{latex(' '.join([table.title + '.', *table.notes]))}}}",
-        rf"  \begin{{tabular}}{{{spec}}}",
-        r"    \toprule",
-        "    " + " & ".join(latex(column.title) for column in table.columns) + r" \\",
-        r"    \midrule",
-    ]
-    lines += ["    " + " & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in table.rows]
-    return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}", ""])
-
-
-def _latex_cell(cell: TableCell) -> str:
-    text = rf"\textbf{{{latex(cell.text)}}}" if cell.best else latex(cell.text)
-    mark = rf"\textsuperscript{{{latex(cell.mark)}}}" if cell.mark else ""
-    interval = rf" {{\scriptsize [{latex(cell.interval)}]}}" if cell.interval else ""
-    return text + mark + interval
-
-
-def latex(text: str) -> str:
-    """Text with everything LaTeX would act on made harmless."""
-    return text.translate(LATEX)
-
-
 def _markdown(text: str) -> str:
     """Text with everything Markdown or the HTML inside it would act on made harmless."""
     safe = re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", escape(text, quote=False))
     return safe.replace("\n", " ")
+
+
+def to_latex(table: ReportTable) -> str:
+    """A table for papers; what writes it is imported when it is asked for."""
+    text: str = imported("murmura.lab.papers.latex:to_latex")(table)
+    return text
 
 
 class Format(NamedTuple):

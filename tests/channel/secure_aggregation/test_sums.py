@@ -14,8 +14,8 @@ from murmura.core.errors import FederationError, SettingError
 from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.update import SparseRows, Update
-from murmura.lab.protections.additive import AdditiveShares, joined, split_among
 from murmura.lab.protections.pairwise_masks import PairwiseMasks
+from murmura.lab.protections.secret_sharing import AdditiveShares, joined, split_among
 from murmura.lab.protections.sum_protocol import PROTOCOLS, AbortedSumError, DropOuts, SumProtocol, sum_protocol
 
 ITEMS, CLIENTS = 30, 9

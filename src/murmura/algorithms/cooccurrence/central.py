@@ -12,9 +12,14 @@ from typing import Any, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.cooccurrence.item_model import PairModel, check_times, pair_weights, valued
-from murmura.algorithms.cooccurrence.model_settings import PairModelSettings, Share
-from murmura.algorithms.cooccurrence.next_items import basis, item_scale, next_items, predictor, sketch_rows
+from murmura.algorithms.cooccurrence.item_model import (
+    PairModel,
+    PairModelSettings,
+    Share,
+    item_scale,
+    pair_weights,
+)
+from murmura.algorithms.cooccurrence.next_items import basis, next_items, predictor, sketch_rows
 from murmura.baselines.base import Baseline, RankingModel, require_rows
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.interactions import Interactions, latest_each
@@ -38,7 +43,7 @@ class PooledModel(RankingModel):
         scores = np.empty((len(users), self.train.n_items), np.float32)
         for at, user in enumerate(users.tolist()):
             own = slice(rows.start[user], rows.start[user + 1])
-            keep = valued(self.method, rows.value[own])
+            keep = self.method.takes(rows.value[own])
             scores[at] = ranks.scores(rows.index[own][keep], None if time is None else time[own][keep])
         return scores
 
@@ -68,15 +73,10 @@ class Pooled(PairModelSettings, Baseline):
     model = PooledModel
     seeded = False
 
-    @property
-    def uses_order(self) -> bool:
-        """Whether it matters in which order rows came."""
-        return self.recency > 0 or self.order > 0
-
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse to use times where there are none, and features likewise."""
         super().check(train, seed)
-        check_times(self, train.time)
+        self.check_rows(train.value, train.time)
 
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
@@ -84,7 +84,7 @@ class Pooled(PairModelSettings, Baseline):
         """Sum up, then solve."""
         require_rows(train, self.name)
         self.check(train, seed)
-        used = train.rows(valued(self, train.value))
+        used = train.rows(self.takes(train.value))
         counts = np.asarray(used.item_counts, np.int64)
         items = self.weighed(counts)
         tables: Arrays = {"counts": counts.astype(np.uint32)[:, None]}

@@ -21,38 +21,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
-from weakref import WeakKeyDictionary
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from murmura.algorithms.cooccurrence.counting import CountingMethod
 from murmura.algorithms.cooccurrence.item_model import (
     PairModel,
-    check_times,
+    PairModelSettings,
     pair_weights,
     rarest_rows,
     telling,
-    valued,
 )
-from murmura.algorithms.cooccurrence.model_settings import PairModelSettings
-from murmura.algorithms.cooccurrence.order_exchange import (
-    PHASES,
-    order_phases,
-    order_sums,
-    order_widths,
-    ordered,
-)
+from murmura.algorithms.cooccurrence.next_items import PHASES, order_phases, order_sums, order_widths, ordered
 from murmura.algorithms.cooccurrence.release_differences import (
     COMPLETE,
     Release,
     ReleaseDifference,
     carried_over,
+    without,
 )
-from murmura.algorithms.cooccurrence.subtraction import without
-from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
+from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.contract import (
-    Algorithm,
     ClientState,
     ClientStep,
     FederationInfo,
@@ -66,15 +57,13 @@ from murmura.core.contract import (
 )
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
+from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng, Words
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.item_weights import cut_negative
 from murmura.kernels.packing import PackedPairs
-
-if TYPE_CHECKING:
-    from murmura.core.kernel import Kernel
 
 SAFE = 5  # below it a release says how many items have fewer owners
 COUNTERS, DIRECTIONS = "cut counters", "cut directions"  # of what the server keeps to itself: how many
@@ -83,7 +72,6 @@ BREACHES = {
     DIRECTIONS: "directions were negative",
 }
 RARE = "rare items"  # beside accuracy
-_PHASES: WeakKeyDictionary[FederationInfo, dict[Algorithm, tuple[Phase, ...]]] = WeakKeyDictionary()
 
 
 @lru_cache(maxsize=4)
@@ -97,11 +85,10 @@ def layout(counts: Longs, least: int) -> PackedPairs:
 
 
 @settings
-class Cooccurrence(PairModelSettings, Algorithm):
+class Cooccurrence(PairModelSettings, CountingMethod):
     """Counts, then pairs; the settings of `PairModelSettings` say what is made of them."""
 
     name: ClassVar[str] = "cooccurrence"
-    releases_counts: ClassVar[bool] = True
     releases_pairs: ClassVar[bool] = True
 
     parts: Count = 1  # pairs are asked in so many parts, each of a public random 1/parts of the devices
@@ -111,31 +98,12 @@ class Cooccurrence(PairModelSettings, Algorithm):
         """Only EASE with features does."""
         return self.features > 0
 
-    def check_rows(self, value: Floats, time: Longs | None) -> None:
-        """Times are needed where order counts."""
-        check_times(self, time)
-
-    @property
-    def uses_order(self) -> bool:
-        """Where the newest items count most, or what comes next."""
-        return self.recency > 0 or self.order > 0
-
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Counts, then pairs; what a sum of pairs holds is known once the counts are public."""
-        found = _PHASES.get(info, {}).get(self)
-        if found is None:
-            first = Phase("counts", self._counts(info), repeat=1, receives=MessageSpec())
-            later = (*self._pairs(info), *order_phases(self, info))
-            found = (first, *later[:-1], replace(later[-1], returns=True))
-            _PHASES[info] = {**_PHASES.get(info, {}), self: found}
-        return found
+        return _phases(self, info)
 
-    def _counts(self, info: FederationInfo) -> MessageSpec:
-        return MessageSpec(
-            (TableSpec("counts", "item", info.items, 1, "uint32", exact=RowBounds(info.people)),)
-        )
-
-    def _pairs(self, info: FederationInfo) -> tuple[Phase, ...]:
+    def pair_phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """The exchanges of pairs; what they hold is known once the counts are."""
         if not self.ease and not self.knn:
             return ()
         pairs = None if info.counts is None else layout(info.counts, self.least)
@@ -185,11 +153,6 @@ class Cooccurrence(PairModelSettings, Algorithm):
         exposed = (TableSpec("exposed", "dense", 1, 1, "uint32"),)
         return (*(ease if self.ease else ()), *(knn if self.knn else ()), *exposed)
 
-    def public_counts(self, model: Arrays) -> Longs | None:
-        """What the first exchange has told."""
-        counts = model["counts"][:, 0].astype(np.int64)
-        return counts if counts.any() else None
-
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Nothing is known but the features of the items, where they are used."""
         known = info.counts if info.counts is not None else np.zeros(info.items, np.int64)
@@ -209,7 +172,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """No item was counted yet: one bit for each."""
-        check_times(self, history.time)
+        self.check_rows(history.value, history.time)
         return self._nothing_counted(info)
 
     def _nothing_counted(self, info: FederationInfo) -> ClientState:
@@ -217,7 +180,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """What she shares is counted; then the pairs of what was counted and is still shared."""
-        shared = history.rows(history.open_rows(rng) & valued(self, history.value))
+        shared = self.shared(history, rng)
         if context.phase == "counts":
             counted = np.zeros(8 * len(state["counted"]), np.bool_)
             counted[shared.item] = True
@@ -240,12 +203,6 @@ class Cooccurrence(PairModelSettings, Algorithm):
         )
         there = self.words_of(pairs, context.phase)
         return SparseRows(np.arange(len(there), dtype=np.int32), words[there][:, None])
-
-    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
-        """What is counted; pairs show no other item than that."""
-        if phase.name == "counts":
-            return np.isin(history.item, update.tables["counts"].index)
-        return np.zeros(len(history), np.bool_)
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The counts are made public; with the last pairs the weights are."""
@@ -348,12 +305,9 @@ class Cooccurrence(PairModelSettings, Algorithm):
         """Nothing to fit: the weights meet any history, also one without times."""
         return self._nothing_counted(context.info)
 
-    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:
+    def person_scores(self, context: RoundContext, mine: History) -> Singles:
         """The blend of what her items say of all others, the newest first among them."""
-        ranks, rows = PairModel.of(self, context.model), history.rows(valued(self, history.value))
-        people = int(history.owners.max(initial=0)) + 1
-        each = (rows.rows(rows.owners == person) for person in range(people))
-        return np.stack([ranks.scores(mine.item, mine.time) for mine in each])
+        return PairModel.of(self, context.model).scores(mine.item, mine.time)
 
     def shown(self, model: Arrays) -> dict[str, float]:
         """How many items with fewer than five owners take part, where any may."""
@@ -381,3 +335,11 @@ class Cooccurrence(PairModelSettings, Algorithm):
         from murmura.algorithms.cooccurrence.kernel import CooccurrenceKernel
 
         return CooccurrenceKernel(self)
+
+
+@lru_cache(maxsize=4)  # every visit asks, and bounds are as long as the vector
+def _phases(method: Cooccurrence, info: FederationInfo) -> tuple[Phase, ...]:
+    counts = TableSpec("counts", "item", info.items, 1, "uint32", exact=RowBounds(info.people))
+    first = Phase("counts", MessageSpec((counts,)), repeat=1, receives=MessageSpec())
+    later = (*method.pair_phases(info), *order_phases(method, info))
+    return (first, *later[:-1], replace(later[-1], returns=True))

@@ -1,25 +1,101 @@
-"""From sums to weights, and from weights to a person's scores: of the federated method and its pooled twin."""
+"""From sums to weights between items, and from weights to a person's scores.
+
+Of the federated methods, of their centralised equivalents, and on the device that ranks: her newest items count
+most there, and nothing of it leaves.
+"""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.cooccurrence.model_settings import PairModelSettings, RankingSettings
-from murmura.algorithms.cooccurrence.next_items import item_scale, position
-from murmura.algorithms.cooccurrence.scoring import WeightBlend, recency
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
+from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.item_weights import NearestItems, add_feature_cosines, ease_weights, nearest_items
 
+Share = Annotated[float, Field(ge=0)]
 Tables = Mapping[str, NDArray[Any]]
+
+
+@settings
+class RankingSettings:
+    """What counts on the device that ranks, of any model of co-occurrences."""
+
+    recency: Share = 0.0  # an item followed by g newer ones counts (1 + g)^-recency; 0: all alike
+    discount: Share = 0.0  # of log(count + 1): how much popularity is held against an item
+    value_from: float | None = None  # rows of a smaller value take no part; None: all do
+
+    @property
+    def uses_order(self) -> bool:
+        """Where the newest items count most, or what comes next."""
+        return self.recency > 0 or getattr(self, "order", 0) > 0
+
+    def check_rows(self, value: Floats, time: Longs | None) -> None:
+        """Refuse what needs times where there are none."""
+        for name in ("recency", "order"):
+            if getattr(self, name, 0) and time is None:
+                raise DataError(
+                    f"{name} must be 0 where rows have no times, as here, but it is "
+                    f"{getattr(self, name):g}; give -S {name}=0, or data with times."
+                )
+
+    def takes(self, value: Floats) -> Bools:
+        """Which rows take part."""
+        if self.value_from is None:
+            return np.ones(len(value), np.bool_)
+        return value >= self.value_from
+
+
+@settings
+class PairModelSettings(RankingSettings):
+    """Which weights between items, how they are blended, and what counts on the device that ranks."""
+
+    ease: Share = 0.0  # how much the weights of EASE count; scores of several kinds are standardised
+    knn: Share = 0.0  # how much those of Item-kNN count
+    order: Share = 0.0  # how much what comes next counts: a regression on `rank` directions
+    reg: Positive = 500.0  # the ridge of EASE
+    features: Share = 0.0  # so many times reg goes to what public features say of two items
+    k: Count = 200  # neighbours of Item-kNN
+    asymmetry: Fraction = 0.5  # of its cosine, as in `item-knn`
+    shrink: Share = 0.0  # distrust of similarities that rest on little
+    power: Positive = 1.0  # above 1 the nearest neighbours weigh more
+    rank: Count = 64  # directions of order
+    decay: Share = 1.2  # of order: as recency, for where someone stands
+    ridge: Positive = 0.003  # of that regression
+    least: Count = 5  # rarer items take no part in pairs; with features they are known by these alone
+    memory_gb: Positive = 4.0  # of the machine that solves for the weights
+
+    def __post_init__(self) -> None:
+        if not self.ease and not self.knn and not self.order:
+            raise SettingError("ease, knn or order must be above 0, but all are 0; give one of them.")
+        if self.features and not self.ease:
+            raise SettingError("features must be 0 where ease is 0, but is not: only EASE takes them.")
+
+    def weighed(self, counts: Longs) -> Ints:
+        """Ascending: the items between which there are weights, once the counts are known."""
+        if not counts.any():
+            return np.empty(0, np.int32)
+        return np.flatnonzero(counts >= (0 if self.features else self.least)).astype(np.int32)
+
+    def refuse_too_large(self, n: int) -> None:
+        """Before anything that large is made: a table of counts, which the solution overwrites, and weights."""
+        if not self.ease and not self.knn:
+            return
+        needed = n**2 * (8 + 4 * (bool(self.ease) + bool(self.knn))) / 1e9
+        if needed > self.memory_gb:
+            raise SettingError(
+                f"memory_gb must be at least {needed:.1f} for the weights between {n} items, but it is "
+                f"{self.memory_gb:g}; raise it, or raise least, {self.least} now, for fewer items."
+            )
 
 
 def pair_weights(
@@ -72,21 +148,65 @@ def rarest_rows(owner: Longs, item: Ints, counts: Longs) -> Longs:
     return order[np.unique(owner[order], return_index=True)[1]]
 
 
-def valued(settings: RankingSettings, value: Floats) -> Bools:
-    """Which rows take part."""
-    if settings.value_from is None:
-        return np.ones(len(value), np.bool_)
-    return value >= settings.value_from
+@dataclass(frozen=True, eq=False)
+class WeightBlend:
+    """Weights between the items that take part, and how much each kind counts; others follow by count."""
+
+    items: Ints  # (n,) ascending
+    counts: Longs  # (all items,)
+    parts: tuple[tuple[float, Singles], ...]  # (weight, (n, n) by source and target)
+    discount: float = 0.0  # of log(count + 1): how much popularity is held against an item
+
+    def scores(self, own: Ints, weight: Floats, further: Sequence[tuple[float, Singles]] = ()) -> Singles:
+        """The scores of all items for someone with these items, each of this weight.
+
+        `further` are scores of the items that take part by other means, and how much each counts.
+        """
+        known = np.isin(own, self.items)
+        if not known.any():
+            return self.counts.astype(np.float32)
+        z, rows = weight[known].astype(np.float32), np.searchsorted(self.items, own[known])
+        found = [*((share, z @ table[rows]) for share, table in self.parts), *further]
+        # one kind without a discount ranks as it is: a change of scale could only make ties
+        mixed = found[0][1] if len(found) == 1 and not self.discount else _mixed(found)
+        if self.discount:
+            mixed = mixed - np.float32(self.discount) * np.log(self.counts[self.items] + 1).astype(np.float32)
+        return self._with_others(mixed)
+
+    def _with_others(self, scores: Singles) -> Singles:
+        """Items that take no part come after all others, the more frequent first."""
+        every: Singles = (scores.min() - 1 / (1 + self.counts)).astype(np.float32)
+        every[self.items] = scores
+        return every
 
 
-def check_times(settings: RankingSettings, time: Longs | None) -> None:
-    """Refuse what needs times where there are none."""
-    for name in ("recency", "order"):
-        if getattr(settings, name, 0) and time is None:
-            raise DataError(
-                f"{name} must be 0 where rows have no times, as here, but it is "
-                f"{getattr(settings, name):g}; give -S {name}=0, or data with times."
-            )
+def _mixed(found: list[tuple[float, Singles]]) -> Singles:
+    total: Singles = np.zeros(len(found[0][1]), np.float32)
+    for share, scores in found:
+        spread = scores.std()
+        total += np.float32(share) * ((scores - scores.mean()) / (spread if spread > 0 else np.float32(1)))
+    return total
+
+
+def recency(time: Longs, power: float) -> Floats:
+    """(1 + gap)^-power of every row; gap: how many rows are newer, rows of one time the average of theirs."""
+    _, place, size = np.unique(-time, return_inverse=True, return_counts=True)
+    newer = np.cumsum(size) - size
+    gap: Floats = (newer + (size - 1) / 2)[place]
+    return (1 + gap) ** -power
+
+
+def item_scale(counts: Longs, least: int) -> Floats:
+    """D: rare items weigh more; those that take no part nothing."""
+    there = counts >= least
+    mean = float(counts[there].mean()) if there.any() else 1.0
+    return np.where(there, np.sqrt(mean / np.maximum(counts, 1)), 0.0)
+
+
+def position(own: Ints, time: Longs, scale: Floats, V: Singles, decay: float) -> Floats:
+    """phi of someone with these items: (rank + 1,), the last is 1."""
+    weighed = recency(time, decay) * scale[own]
+    return np.append(np.sqrt(V.shape[1]) * (weighed @ V[own].astype(np.float64)), 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,43 +1,46 @@
-"""The compiled twin: the counts and the pairs of all clients at once, in constant memory."""
+"""The compiled paths: the counts and the pairs of all clients at once, exact ones and normalised ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
-from murmura.algorithms.cooccurrence.item_model import check_times, valued
-from murmura.algorithms.cooccurrence.model_settings import RankingSettings
-from murmura.core.arrays import Bools, Longs
-from murmura.core.contract import FederationInfo, RoundContext, Total
-from murmura.core.kernel import CohortRound, CompiledChannel, Kernel
+from murmura.algorithms.cooccurrence.item_model import RankingSettings
+from murmura.algorithms.cooccurrence.loops import PersonRows, add_counts, add_normalised_pairs
+from murmura.algorithms.cooccurrence.private import PrivateCooccurrence, triangle
+from murmura.core.arrays import Bools, Ints, Longs, Singles
+from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
+from murmura.core.kernel import CohortRound, CompiledChannel
 from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
+from murmura.kernels.cohort_kernel import CohortKernel
 from murmura.kernels.packing import add_pairs
 from murmura.kernels.shared_rows import draw_consent
 
 CLIENTS = 1024  # whose bits are written at once
 
 
-@dataclass(frozen=True)
-class CooccurrenceKernel(Kernel):
-    """All clients of an exchange at once."""
+class CooccurrenceKernel(CohortKernel[Cooccurrence]):
+    """All clients of an exchange at once, in constant memory; a client's own loop ranks as fast."""
 
-    ranks: ClassVar[bool] = False  # a client's own loop is as fast: rows of weights are added up
-    method: Cooccurrence
+    in_blocks: ClassVar[bool] = False
+    weighs: ClassVar[bool] = False
+
+    def covers(self, phase: Phase, channel: bool) -> bool:
+        """Counts and pairs, also where no pairs are asked for."""
+        return True
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""
-        check_times(self.method, people.time)
+        self.algorithm.check_rows(people.value, people.time)
         return {"counted": np.zeros((people.clients, -(-info.items // 8)), np.uint8)}
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """How often each item is shared; or each pair of what was counted."""
-        shared = shared_rows(cohort, self.method)
+        shared = shared_rows(cohort, self.algorithm)
         if cohort.phase.name == "counts":
             return self._counts(cohort, shared, states, tally)
         return self._pairs(cohort, shared, states)
@@ -46,7 +49,7 @@ class CooccurrenceKernel(Kernel):
         self, cohort: CohortRound, shared: Bools, states: States, tally: Tally
     ) -> tuple[Total, Mapping[str, int]]:
         info, people = cohort.info, cohort.people
-        owner = np.repeat(np.arange(people.clients), np.diff(people.start))
+        owner = owners(people)
         for first in range(0, people.clients, CLIENTS):
             block = slice(first, min(first + CLIENTS, people.clients))
             rows = slice(people.start[block.start], people.start[block.stop])
@@ -80,29 +83,19 @@ class CooccurrenceKernel(Kernel):
         """The sum of the words of a part."""
         people, counts = cohort.people, cohort.info.counts
         assert counts is not None
-        pairs = layout(counts, self.method.least)
-        owner = np.repeat(np.arange(people.clients), np.diff(people.start))
+        pairs = layout(counts, self.algorithm.least)
         byte, bit = people.item // 8, 7 - people.item % 8
-        counted = (states["counted"][owner, byte] >> bit.astype(np.uint8)) & 1 == 1
+        counted = (states["counted"][owners(people), byte] >> bit.astype(np.uint8)) & 1 == 1
         rank = np.full(cohort.info.items, -1, np.int32)
         rank[pairs.items] = np.arange(len(pairs), dtype=np.int32)
-        rank = rank[people.item]
-        keep = shared & counted & (rank >= 0)
-        person = np.zeros(len(owner), np.int32) if people.person is None else people.person
-        order = np.lexsort((rank[keep], person[keep], owner[keep]))
-        whose = (owner[keep] * np.int64(cohort.info.people) + person[keep])[order]
-        start = np.unique(np.concatenate([[0], np.flatnonzero(np.diff(whose)) + 1, [len(whose)]]))
-        cuts = np.linspace(0, len(start) - 1, cohort.workers + 1).astype(np.int64)
+        rows = person_rows(people, shared & counted & (rank[people.item] >= 0), rank)
         totals = np.zeros((cohort.workers, pairs.words), np.int64)
-        ranks = rank[keep][order]
-        with ThreadPoolExecutor(cohort.workers) as pool:
-            list(
-                pool.map(
-                    lambda w: add_pairs(int(cuts[w]), int(cuts[w + 1]), start, ranks, *pairs.places, totals[w]),
-                    range(cohort.workers),
-                )
-            )
-        there = self.method.words_of(pairs, cohort.phase.name)
+
+        def work(worker: int, first: int, last: int) -> None:
+            add_pairs(first, last, rows.start, rows.rank, *pairs.places, totals[worker])
+
+        self.in_parallel(work, len(rows.start) - 1, cohort.workers)
+        there = self.algorithm.words_of(pairs, cohort.phase.name)
         words: Longs = totals.sum(axis=0)[there]
         return words
 
@@ -111,28 +104,88 @@ class CooccurrenceKernel(Kernel):
         return {"counted": states["counted"]}
 
 
+class PrivateCooccurrenceKernel(CohortKernel[PrivateCooccurrence]):
+    """All clients of a noisy exchange, through a channel: without one there are no whole numbers to add."""
+
+    in_blocks: ClassVar[bool] = False
+    weighs: ClassVar[bool] = False
+
+    def covers(self, phase: Phase, channel: bool) -> bool:
+        """Only where updates are rounded: floating-point sums have an order."""
+        return channel
+
+    def init_clients(self, info: FederationInfo, people: Population) -> States:
+        """`client_init` of everyone: nothing."""
+        self.algorithm.check_rows(people.value, people.time)
+        return {}
+
+    def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
+        """What the clients of a round add to the counts or to the pairs."""
+        assert cohort.chain is not None
+        people, chain, counts = cohort.people, cohort.chain, cohort.phase.name == "counts"
+        shared = shared_rows(cohort, self.algorithm)
+        rank = np.arange(cohort.info.items, dtype=np.int32)
+        if counts:
+            disclose(people, shared, tally)
+            tally.item_rows[chain.block(cohort.round)] += len(cohort.clients)
+        else:
+            core = self.algorithm.core(cohort.info)
+            rank = np.full(cohort.info.items, -1, np.int32)
+            rank[core] = np.arange(len(core), dtype=np.int32)
+        rows = person_rows(people, shared & (rank[people.item] >= 0), rank)
+        n = cohort.info.items if counts else self.algorithm.core_size(cohort.info)
+        where, round = chain.vector_slice(cohort.phase.name, cohort.round), np.uint64(cohort.round)
+        loop = add_counts if counts else add_normalised_pairs
+
+        def work(worker: int, first: int, last: int, total: Longs) -> None:
+            scratch: Singles = np.zeros((n if counts else triangle(n), 1), np.float32)
+            loop(cohort.clients[first:last], rows, n, people.secrets, round, where, scratch, total)
+
+        return self.channel_sum(cohort, chain, work), {}
+
+    def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
+        """`client_ready` of everyone: nothing to do."""
+        return {}
+
+
+def owners(people: Population) -> Longs:
+    """(rows of all clients,) whose row each one is."""
+    return np.repeat(np.arange(people.clients), np.diff(people.start))
+
+
 def shared_rows(cohort: CohortRound, method: RankingSettings) -> Bools:
     """(rows of all clients,) which rows of the cohort speak in this exchange."""
     people = cohort.people
     send = draw_consent(people.start, people.consent, people.secrets, cohort.round, people.per_round)
-    owner = np.repeat(np.arange(people.clients), np.diff(people.start))
+    owner = owners(people)
     there = np.zeros(people.clients, np.bool_)
     there[cohort.clients] = True
     heads: Bools = send == 1
     if people.person is not None:  # an item is shared by all of its rows here or by none
         key = owner * np.int64(cohort.info.items) + people.item
         heads &= ~np.isin(key, key[~heads])
-    shared: Bools = heads & there[owner] & valued(method, people.value)
+    shared: Bools = heads & there[owner] & method.takes(people.value)
     return shared
+
+
+def person_rows(people: Population, keep: Bools, rank: Ints) -> PersonRows:
+    """The ranks of what every person of every client shares, ascending."""
+    owner = owners(people)[keep]
+    person = np.zeros(len(owner), np.int32) if people.person is None else people.person[keep]
+    ranks = rank[people.item[keep]]
+    order = np.lexsort((ranks, person, owner))
+    whose = np.stack([owner[order], person[order]])
+    begins = np.flatnonzero(np.any(np.diff(whose, axis=1, prepend=-1) != 0, axis=0))
+    start = np.append(begins, len(order)).astype(np.int64)
+    first = np.searchsorted(whose[0][begins], np.arange(people.clients + 1)).astype(np.int64)
+    return PersonRows(first, start, ranks[order])
 
 
 def disclose(people: Population, shared: Bools, tally: Tally) -> None:
     """Write down which rows have left their clients for the first time."""
-    before = tally.sent.astype(np.bool_)
-    new = shared & ~before
+    new = shared & ~tally.sent.astype(np.bool_)
     tally.sent[shared] = 1
-    owner = np.repeat(np.arange(people.clients), np.diff(people.start))
-    tally.disclosed += np.bincount(owner[new], minlength=people.clients)
+    tally.disclosed += np.bincount(owners(people)[new], minlength=people.clients)
 
 
 def _through(cohort: CohortRound, chain: CompiledChannel, table: str, sums: Longs | None) -> Total:

@@ -29,10 +29,10 @@ def add_counts(
     secrets: Words,
     round_: Word,
     vector_slice: VectorSlice,
-    room: Singles,
+    scratch: Singles,
     total: Longs,
 ) -> None:
-    """Add 1 / sqrt(n) for each item of each person; `room` has a row for every item, zeros before and after."""
+    """Add 1 / sqrt(n) for each item of each person; `scratch` has a row for every item, zeros each time."""
     for client in clients:
         first, last = rows.first[client], rows.first[client + 1]
         ranks = rows.rank[rows.start[first] : rows.start[last]]
@@ -42,22 +42,22 @@ def add_counts(
             begin, end = rows.start[person], rows.start[person + 1]
             value = np.float32((end - begin) ** -0.5)
             for at in range(begin, end):
-                room[rows.rank[at], 0] += value
-        _send(ranks, room, secrets[client], round_, vector_slice, total)
+                scratch[rows.rank[at], 0] += value
+        _send(ranks, scratch, secrets[client], round_, vector_slice, total)
 
 
 @compiled
-def add_pairs(
+def add_normalised_pairs(
     clients: Ints,
     rows: PersonRows,
     n: int,
     secrets: Words,
     round_: Word,
     vector_slice: VectorSlice,
-    room: Singles,
+    scratch: Singles,
     total: Longs,
 ) -> None:
-    """Add x x' / n of each person; `room` has a row for every pair of the core, zeros before and after."""
+    """Add x x' / n of each person; `scratch` has a row for every pair of the core, zeros before and after."""
     for client in clients:
         first, last = rows.first[client], rows.first[client + 1]
         size = 0
@@ -74,19 +74,21 @@ def add_pairs(
                 row = one * n - one * (one - 1) // 2 - one
                 for b in range(a, end):
                     place = row + rows.rank[b]
-                    room[place, 0] += alone if a == b else pair
+                    scratch[place, 0] += alone if a == b else pair
                     places[filled] = place
                     filled += 1
         if last - first > 1:
             places = np.unique(places)
-        _send(places, room, secrets[client], round_, vector_slice, total)
+        _send(places, scratch, secrets[client], round_, vector_slice, total)
 
 
 @compiled
-def _send(rows: Ints, room: Singles, key: Words, round_: Word, vector_slice: VectorSlice, total: Longs) -> None:
+def _send(
+    rows: Ints, scratch: Singles, key: Words, round_: Word, vector_slice: VectorSlice, total: Longs
+) -> None:
     """Add a client's rows to the total, and leave zeros."""
     values = np.empty((len(rows), 1), np.float32)
     for at in range(len(rows)):
-        values[at, 0] = room[rows[at], 0]
-        room[rows[at], 0] = 0.0
+        values[at, 0] = scratch[rows[at], 0]
+        scratch[rows[at], 0] = 0.0
     add_fixed_point_rows(np.arange(len(rows)), rows, values, vector_slice, key, round_, total)

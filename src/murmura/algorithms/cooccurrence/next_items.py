@@ -5,19 +5,28 @@ directions in which people differ most. V is found from one sum, a sketch Y of t
 items: Y = sum of (D x)(D x)' S with a public random S, each person's D x of length 1 (Halko, Martinsson and
 Tropp 2011). Then phi and the items that follow, at several cuts of each history, give two further sums,
 A = sum phi phi' and C = sum phi y', and B = (A + ridge)^-1 C predicts the next items: phi B.
+
+The exchanges are the sketch, then the regression: sums of real numbers, which a channel clips and rounds.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.cooccurrence.scoring import recency
+from murmura.algorithms.cooccurrence.item_model import PairModelSettings, item_scale, position
 from murmura.core.arrays import Floats, Ints, Longs, Singles
+from murmura.core.contract import FederationInfo, History, Phase, RoundContext, ServerState, Total
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
+from murmura.core.update import SparseRows
 
+PHASES = ("sketch", "order")
+LARGEST = 4.0  # of one number in the sums of one person
 CUTS = tuple(range(4, 10))  # tenths of a history after which the next tenth is predicted
 
 
@@ -38,13 +47,6 @@ def public_sketch(items: int, rank: int) -> Floats:
     return sketch
 
 
-def item_scale(counts: Longs, least: int) -> Floats:
-    """D: rare items weigh more; those that take no part nothing."""
-    there = counts >= least
-    mean = float(counts[there].mean()) if there.any() else 1.0
-    return np.where(there, np.sqrt(mean / np.maximum(counts, 1)), 0.0)
-
-
 def sketch_rows(own: Ints, scale: Floats, rank: int) -> Floats:
     """(own, rank) what one person adds to the sketch: her items' rows, of length about 1 in all."""
     x = scale[own]
@@ -59,12 +61,6 @@ def basis(Y: Floats) -> Singles:
     found, _ = np.linalg.qr(Y)
     V[:, : found.shape[1]] = found
     return V
-
-
-def position(own: Ints, time: Longs, scale: Floats, V: Singles, decay: float) -> Floats:
-    """phi of someone with these items: (rank + 1,), the last is 1."""
-    weighed = recency(time, decay) * scale[own]
-    return np.append(np.sqrt(V.shape[1]) * (weighed @ V[own].astype(np.float64)), 1.0)
 
 
 def next_items(own: Ints, time: Longs, scale: Floats, V: Singles, decay: float) -> NextItems:
@@ -92,3 +88,59 @@ def predictor(A: Floats, C: Floats, ridge: float) -> Singles:
     shrink = np.append(np.full(rank, ridge * float(np.trace(A[:rank, :rank])) / rank), 0.0)
     shrink += 1e-9 * max(1.0, float(A[rank, rank]))  # where nobody has a history long enough to be cut
     return np.asarray(np.linalg.solve(A + np.diag(shrink), C.T).T, np.float32)
+
+
+def order_phases(settings: PairModelSettings, info: FederationInfo) -> tuple[Phase, ...]:
+    """A sketch, then the regression of next items."""
+    if not settings.order:
+        return ()
+    width = settings.rank + 1
+    sketch = TableSpec("sketch", "item", info.items, settings.rank, bound=1.0)
+    following = TableSpec("next", "item", info.items, width, bound=LARGEST)
+    gram = TableSpec("gram", "dense", width, width, bound=LARGEST)
+    return (
+        Phase("sketch", MessageSpec((sketch,)), repeat=1, receives=MessageSpec(), follows="counts"),
+        Phase("order", MessageSpec((following, gram)), repeat=1, follows="counts"),
+    )
+
+
+def order_widths(settings: PairModelSettings) -> dict[str, int]:
+    """The tables that are published, by width."""
+    return {"basis": settings.rank, "predictor": settings.rank + 1} if settings.order else {}
+
+
+def order_sums(settings: PairModelSettings, context: RoundContext, own: History) -> dict[str, SparseRows]:
+    """What a client adds to the sketch; or where its people stood at each cut, under what followed."""
+    counts = context.info.counts
+    scale = item_scale(np.zeros(context.info.items, np.int64) if counts is None else counts, settings.least)
+    own = own.rows(scale[own.item] > 0)
+    each, width = [own.rows(own.owners == person) for person in own.people.tolist()], settings.rank + 1
+    if context.phase == "sketch":
+        made = (SparseRows(one.item, _small(sketch_rows(one.item, scale, settings.rank), 1.0)) for one in each)
+        return {"sketch": sum(made, SparseRows.empty(settings.rank))}
+    V, gram, rows = context.model["basis"], np.zeros((width, width)), SparseRows.empty(width)
+    for one in each:
+        assert one.time is not None
+        found = next_items(one.item, one.time, scale, V, settings.decay)
+        gram, rows = gram + found.gram, rows + SparseRows(found.items, found.rows.astype(np.float32))
+    rows = SparseRows(rows.index, _small(rows.values, LARGEST))
+    return {"next": rows, "gram": SparseRows(np.arange(width, dtype=np.int32), _small(gram, LARGEST))}
+
+
+def _small(values: NDArray[Any], bound: float) -> NDArray[np.float32]:
+    small: NDArray[np.float32] = np.clip(values, -bound, bound).astype(np.float32)
+    return small
+
+
+def ordered(
+    settings: PairModelSettings, phase: str, server: ServerState, received: Total
+) -> dict[str, NDArray[Any]]:
+    """The basis; or what predicts the next items in it."""
+    sums = received.update.tables["sketch" if phase == "sketch" else "next"]
+    table = np.zeros((len(server.model["counts"]), sums.values.shape[1]))
+    table[sums.index] = sums.values
+    with threadpool_limits(1, "blas"):
+        if phase == "sketch":
+            return {"basis": basis(table)}
+        A = received.update.tables["gram"].values.astype(np.float64)
+        return {"predictor": predictor(A, table, settings.ridge)}

@@ -6,8 +6,11 @@ measured by that length, so that one release bounds what both sums reveal of a p
 of what may be revealed goes to the counts.
 
 The server cuts entries that honest people do not make, keeps the strongest directions and solves EASE with them
-(`algorithms.cooccurrence.low_rank`); all of that is done to what is public anyway. Without directions only the
-counts are asked for: the most popular items, for federations too small for anything else.
+(Steck: Embarrassingly shallow autoencoders for sparse data, WWW 2019); all of that is done to what is public
+anyway. With G = V diag(w) V' + rest and s = w / (w + reg), P = (G + reg I)^-1 is (I - V diag(s) V') / reg
+without the rest, so that with A = V diag(sqrt s) the weight from i to j is A_i . A_j / (1 - |A_j|^2): one row
+of A for each item is all a device needs. Without directions only the counts are asked for: the most popular
+items, for federations too small for anything else.
 """
 
 from __future__ import annotations
@@ -17,25 +20,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.cooccurrence.item_model import check_times, valued
-from murmura.algorithms.cooccurrence.low_rank import (
-    cut_entries,
-    item_factors,
-    low_rank_scores,
-    noise_edge,
-    pair_places,
-    pair_values,
-    symmetric,
-    triangle,
-)
-from murmura.algorithms.cooccurrence.model_settings import RankingSettings
+from murmura.algorithms.cooccurrence.counting import CountingMethod
+from murmura.algorithms.cooccurrence.item_model import WeightBlend, recency
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE
-from murmura.algorithms.cooccurrence.scoring import WeightBlend, recency
-from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
+from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.channel import NoiseOutlook
 from murmura.core.contract import (
-    Algorithm,
     ClientState,
     ClientStep,
     FederationInfo,
@@ -52,7 +44,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, Positive, settings
-from murmura.core.update import Arrays, SparseRows, Update
+from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,11 +54,14 @@ if TYPE_CHECKING:
 SCALE = 10.0  # public counts are whole: people of 100 items each would be counted as they are
 COUNTS_BUDGET = 0.1
 FEWEST, PEOPLE_PER_ITEM = 200, 4  # of the core
+MOST_TOGETHER = 0.5  # of sqrt(G_ii G_jj): beyond, an entry is cut. Few people who lie together stand out there
+NOISE = 3.0  # deviations of an entry: what noise alone makes is left, as cutting it would cut what is true too
+SHRINK = 0.5  # of the noise edge: what noise adds to a direction, more or less, is taken off
 ENOUGH = 0.75  # of the noise edge: where the strongest direction promises less, noise drowns it
 
 
 @settings
-class PrivateCooccurrence(RankingSettings, Algorithm):
+class PrivateCooccurrence(CountingMethod):
     """Normalised sums that bear noise.
 
     Pairs are of the items with the largest counts: a quarter as many as there are people, as the more items the
@@ -74,22 +69,12 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
     """
 
     name: ClassVar[str] = "private-cooccurrence"
-    releases_counts: ClassVar[bool] = True
     bears_noise: ClassVar[bool] = True
 
     core_items: Count = 1000  # pairs are of the most frequent items, at most so many
     # directions kept of the pairs; 0: no pairs, the most popular items
     eigenvectors: Annotated[int, Field(ge=0)] = 64
     people_per_reg: Positive = 60.0  # the ridge of EASE is the number of people over this
-
-    def check_rows(self, value: Floats, time: Longs | None) -> None:
-        """Times are needed where order counts."""
-        check_times(self, time)
-
-    @property
-    def uses_order(self) -> bool:
-        """Where the newest items count most."""
-        return self.recency > 0
 
     def core_size(self, info: FederationInfo) -> int:
         """How many items take part in pairs."""
@@ -132,11 +117,6 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
         factors = TableSpec("factors", "dense", self.core_size(info), self.eigenvectors)
         return MessageSpec((counts, factors) if self.eigenvectors else (counts,))
 
-    def public_counts(self, model: Arrays) -> Longs | None:
-        """What the first exchange has told."""
-        counts = model["counts"][:, 0].astype(np.int64)
-        return counts if counts.any() else None
-
     def summed_counts(self, received: Total, items: int) -> Longs:
         """Whole numbers in proportion to the noisy counts, none below 0."""
         table = received.update.tables["counts"]
@@ -156,12 +136,12 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """Nothing is kept."""
-        check_times(self, history.time)
+        self.check_rows(history.value, history.time)
         return {}
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """1 / sqrt(n) for each item she shares; or x x' / n over those of them that are in the core."""
-        shared = history.rows(history.open_rows(rng) & valued(self, history.value))
+        shared = self.shared(history, rng)
         each = (shared.item[shared.owners == person] for person in shared.people.tolist())
         if context.phase == "counts":
             made = (SparseRows(own, np.full((len(own), 1), len(own) ** -0.5, np.float32)) for own in each)
@@ -173,12 +153,6 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
             total[pair_places(ranks, len(core)), 0] += pair_values(len(ranks))
         rows = np.arange(len(total), dtype=np.int32)
         return state, Update({"pairs": SparseRows(rows, total)})
-
-    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
-        """What is counted; pairs show no other item than that."""
-        if phase.name == "counts":
-            return np.isin(history.item, update.tables["counts"].index)
-        return np.zeros(len(history), np.bool_)
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The counts are made public; with the pairs the vectors of the core are."""
@@ -198,14 +172,8 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
         """Nothing to fit: the model meets any history, also one without times."""
         return {}
 
-    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:
+    def person_scores(self, context: RoundContext, mine: History) -> Singles:
         """What her items of the core say of all of it; other items follow by count."""
-        rows = history.rows(valued(self, history.value))
-        people = int(history.owners.max(initial=0)) + 1
-        each = (rows.rows(rows.owners == person) for person in range(people))
-        return np.stack([self._scores(context, mine) for mine in each])
-
-    def _scores(self, context: RoundContext, mine: History) -> Singles:
         counts = context.model["counts"][:, 0].astype(np.int64)
         if not self.eigenvectors or context.info.counts is None:
             return counts.astype(np.float32)
@@ -250,6 +218,69 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
 
     def kernel(self) -> Kernel:
         """All clients at once."""
-        from murmura.algorithms.cooccurrence.private_kernel import PrivateCooccurrenceKernel
+        from murmura.algorithms.cooccurrence.kernel import PrivateCooccurrenceKernel
 
         return PrivateCooccurrenceKernel(self)
+
+
+def triangle(n: int) -> int:
+    """How many pairs a <= b of n there are."""
+    return n * (n + 1) // 2
+
+
+def pair_places(ranks: Ints, n: int) -> Longs:
+    """Where the pairs a <= b of ascending ranks stand in the upper triangle, row by row: ascending."""
+    a, b = np.triu_indices(len(ranks))
+    first, second = ranks[a].astype(np.int64), ranks[b].astype(np.int64)
+    return first * n - first * (first - 1) // 2 + second - first
+
+
+def pair_values(n: int) -> Singles:
+    """x x' / n of someone with n items, in that order: sqrt 2 off the diagonal, of length 1 in all."""
+    a, b = np.triu_indices(n)
+    values: Singles = (np.where(a == b, 1.0, np.sqrt(2.0)) / max(n, 1)).astype(np.float32)
+    return values
+
+
+def symmetric(upper: Floats, n: int) -> Floats:
+    """(n, n) the table whose upper triangle was summed up."""
+    G = np.zeros((n, n))
+    G[np.triu_indices(n)] = upper
+    G[np.triu_indices(n, 1)] /= np.sqrt(2.0)
+    return G + np.triu(G, 1).T
+
+
+def noise_edge(sigma: float, n: int) -> float:
+    """The strongest direction of noise alone, sigma on the diagonal of (n, n) and sigma / sqrt 2 off it."""
+    return float(sigma * np.sqrt(2.0 * n))
+
+
+def cut_entries(G: Floats, sigma: float) -> Floats:
+    """Entries off the diagonal no larger than honest people make them, or noise of sigma on the diagonal."""
+    own = np.sqrt(np.maximum(G.diagonal(), 0.0))
+    most = np.maximum(MOST_TOGETHER * np.outer(own, own), NOISE * sigma / np.sqrt(2.0))
+    cut = np.clip(G, -most, most)
+    np.fill_diagonal(cut, G.diagonal())
+    return cut
+
+
+def item_factors(G: Floats, rank: int, reg: float, sigma: float) -> Singles:
+    """A: (n, rank), from the strongest directions, less what noise adds to them; zeros fill it up."""
+    from scipy.linalg import eigh
+
+    n, A = len(G), np.zeros((len(G), rank))
+    few = min(rank, n)
+    with threadpool_limits(1, "blas"):
+        w, V = eigh(G, subset_by_index=(n - few, n - 1))
+    w = np.maximum(w - SHRINK * noise_edge(sigma, n), 0.0)
+    share = w / (w + reg)
+    A[:, :few] = (V * np.sqrt(share))[:, ::-1]
+    factors: Singles = A.astype(np.float32)
+    return factors
+
+
+def low_rank_scores(A: Singles, own: Ints, weight: Floats) -> Singles:
+    """(n,) the scores of all items for someone with these, each of this weight; her own say nothing here."""
+    taste = weight.astype(np.float32) @ A[own]
+    scores: Singles = (A @ taste) / (1 - np.einsum("nf,nf->n", A, A))
+    return scores

@@ -7,21 +7,21 @@ order of the clients, so that workers change no bit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.fcf.baseline import FCF, SPREAD
-from murmura.algorithms.fcf.fcf import FCFPaper
+from murmura.algorithms.fcf.fcf import FCF, SPREAD, FCFPaper
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
 from murmura.core.contract import FederationInfo, RoundContext, Total
-from murmura.core.kernel import CohortRound, Kernel, VectorSlice
+from murmura.core.kernel import CohortRound
 from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
+from murmura.kernels.cohort_kernel import CohortKernel
 from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
 from murmura.kernels.philox import initial_rows
 from murmura.kernels.shared_rows import (
@@ -56,17 +56,15 @@ class CohortRows:
         return CohortRows(clients, np.repeat(first - start[:-1], lengths) + np.arange(start[-1]), start)
 
 
-@dataclass(frozen=True)
-class FCFKernel(Kernel):
+class FCFKernel(CohortKernel[FCF]):
     """All clients of a round at once, own items only."""
 
-    weighs: ClassVar[bool] = True
-    method: FCF
+    in_blocks: ClassVar[bool] = False
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""
-        self.method.check_rows(people.value, people.time)
-        P = np.empty((people.clients, self.method.factors), self.method.precision)
+        self.algorithm.check_rows(people.value, people.time)
+        P = np.empty((people.clients, self.algorithm.factors), self.algorithm.precision)
         initial_rows(people.secrets, SPREAD, P)
         return {"p": P}
 
@@ -75,50 +73,40 @@ class FCFKernel(Kernel):
         info, people, round, chain = cohort.info, cohort.people, cohort.round, cohort.chain
         visits, Q = CohortRows.of(cohort), cohort.model["Q"].astype(np.float64)
         rows = self.rows(people, visits)
-        P = self.solve_all(info, Q, rows, cohort.workers).astype(self.method.precision)
+        P = self.solve_all(info, Q, rows, cohort.workers).astype(self.algorithm.precision)
         states["p"][visits.clients] = P
-        vector_slice = None if chain is None else chain.vector_slice("items", round)
-        send = disclose(people, visits, round, tally, self.leaves(rows, vector_slice))
-        scale = cohort.client_weights()
-        if chain is None or vector_slice is None:
+        by_item, scale = cohort.phase.sends.tables[0].space == "item", cohort.client_weights()
+        if chain is None:
+            send = disclose(people, visits, round, tally, None)
             with threadpool_limits(1, "blas"):
                 sent = self.total(info, Q, P.astype(np.float64), rows, send, scale)
-            counts = self.count(rows, send, len(P), len(sent.index), tally)
+            shared = np.bincount(rows.column[send == 1], minlength=len(tally.item_rows))
+            tally.item_rows += shared if by_item else 0  # a dense update has no rows of items to count
+            counts = int(shared.sum()) if by_item else len(P) * len(sent.index)
             return Total(Update({"items": sent}), len(P)), {"items": counts}
-        post = ChannelUploads(
+        vector_slice = chain.vector_slice("items", round)
+        leaves = vector_slice.place[rows.column] >= 0 if by_item else None
+        send = disclose(people, visits, round, tally, leaves)
+        uploads = ChannelUploads(
             rows, send, P.astype(np.float64), Q, scale, people.secrets[visits.clients], round, vector_slice
         )
-        self.count_block(chain.block(round), len(P), tally)
-        return chain.sum_up(self.through_channel(info, post, chain.words, cohort.workers), round), {}
+        if by_item:
+            tally.item_rows[chain.block(round)] += len(P)
+        return self.channel_sum(cohort, chain, partial(self.uploads, info, uploads)), {}
 
-    def through_channel(self, info: FederationInfo, post: ChannelUploads, words: int, workers: int) -> Longs:
-        """The sum of what everyone sends through a channel."""
-        cuts = [len(post.P) * k // workers for k in range(workers + 1)]
-        totals = np.zeros((workers, words), np.int64)
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(lambda w: self.uploads(info, post, cuts[w], cuts[w + 1], totals[w]), range(workers)))
-        sums: Longs = totals.sum(axis=0)
-        return sums
-
-    def uploads(self, info: FederationInfo, post: ChannelUploads, first: int, last: int, total: Longs) -> None:
-        """What clients first to last send: gradients of the items they share."""
-        upload_own_rows(first, last, post, total)
-
-    def leaves(self, rows: Sparse, vector_slice: VectorSlice | None) -> Bools | None:
-        """Which rows of the clients of a round can leave; None: all."""
-        return None if vector_slice is None else vector_slice.place[rows.column] >= 0
-
-    def count_block(self, block: Ints, visits: int, tally: Tally) -> None:
-        """Note the items whose rows were sent through a channel."""
-        tally.item_rows[block] += visits
+    def uploads(
+        self, info: FederationInfo, uploads: ChannelUploads, worker: int, first: int, last: int, total: Longs
+    ) -> None:
+        """What clients first to last send through a channel: gradients of the items they share."""
+        upload_own_rows(first, last, uploads, total)
 
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`client_ready` of everyone, in new arrays."""
-        if not self.method.refresh:
+        if not self.algorithm.refresh:
             return {"p": states["p"].copy()}
         everyone = CohortRows(slice(None), slice(None), people.start)
         Q, rows = context.model["Q"].astype(np.float64), self.rows(people, everyone)
-        return {"p": self.solve_all(context.info, Q, rows, workers).astype(self.method.precision)}
+        return {"p": self.solve_all(context.info, Q, rows, workers).astype(self.algorithm.precision)}
 
     def score(self, context: RoundContext, states: States, users: Ints) -> NDArray[Any]:
         """`client_score` of a block of clients: (users, items)."""
@@ -128,13 +116,17 @@ class FCFKernel(Kernel):
     def solve_all(self, info: FederationInfo, Q: Floats, rows: Sparse, workers: int) -> Floats:
         """The vector of every client, in float64."""
         size = max(BLOCK, len(info.listed) // 8)  # what all clients share is worked out once per block
-        blocks = [
-            Sparse(rows.start[a : a + size + 1], rows.column, rows.value)
-            for a in range(0, len(rows.start) - 1, size)
-        ]
-        with threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
-            solved = pool.map(lambda block: self.solve(info, Q, block), blocks)
-            return np.concatenate(list(solved))
+        clients = len(rows.start) - 1
+        P = np.empty((clients, self.algorithm.factors))
+
+        def work(worker: int, first: int, last: int) -> None:
+            for at in range(first * size, min(last * size, clients), size):
+                own = Sparse(rows.start[at : at + size + 1], rows.column, rows.value)
+                P[at : at + size] = self.solve(info, Q, own)
+
+        with threadpool_limits(1, "blas"):
+            self.in_parallel(work, -(-clients // size), workers)
+        return P
 
     def rows(self, people: Population, visits: CohortRows) -> Sparse:
         """The items of the clients of a round; every value is 1."""
@@ -143,7 +135,7 @@ class FCFKernel(Kernel):
 
     def solve(self, info: FederationInfo, Q: Floats, rows: Sparse) -> Floats:
         """Ridge regression on the own items, target 1."""
-        return solve_own_rows(rows, np.full(len(rows.start) - 1, self.method.reg), Q)
+        return solve_own_rows(rows, np.full(len(rows.start) - 1, self.algorithm.reg), Q)
 
     def total(
         self, info: FederationInfo, Q: Floats, P: Floats, rows: Sparse, send: Bytes, scale: Floats
@@ -152,25 +144,18 @@ class FCFKernel(Kernel):
         total = np.zeros_like(Q)
         add_shared(rows, send, P, Q, Weights(2.0, 0.0, 0.0), scale, total)
         index = np.unique(rows.column[send == 1])
-        return SparseRows(index, total[index].astype(self.method.precision))
-
-    def count(self, rows: Sparse, send: Bytes, visits: int, sent: int, tally: Tally) -> int:
-        """Note the items whose rows were sent; how many rows that were."""
-        shared = np.bincount(rows.column[send == 1], minlength=len(tally.item_rows))
-        tally.item_rows += shared
-        return int(shared.sum())
+        return SparseRows(index, total[index].astype(self.algorithm.precision))
 
 
-@dataclass(frozen=True)
 class FCFPaperKernel(FCFKernel):
     """All clients of a round at once, every item."""
 
-    method: FCFPaper
+    algorithm: FCFPaper
 
     def rows(self, people: Population, visits: CohortRows) -> Sparse:
         """The items of the clients of a round with r."""
         return Sparse.of(
-            visits.start, people.item[visits.place], self.method.strength(people.value[visits.place])
+            visits.start, people.item[visits.place], self.algorithm.strength(people.value[visits.place])
         )
 
     def solve(self, info: FederationInfo, Q: Floats, rows: Sparse) -> Floats:
@@ -179,35 +164,25 @@ class FCFPaperKernel(FCFKernel):
         place[info.listed] = np.arange(len(info.listed))
         here = slice(rows.start[0], rows.start[-1])
         own = Sparse.of(rows.start - rows.start[0], place[rows.column[here]], rows.value[here])
-        ridge = np.full(len(rows.start) - 1, self.method.reg)
-        return solve_rows(own, self.method.alpha, ridge, Q[info.listed])
+        ridge = np.full(len(rows.start) - 1, self.algorithm.reg)
+        return solve_rows(own, self.algorithm.alpha, ridge, Q[info.listed])
 
     def total(
         self, info: FederationInfo, Q: Floats, P: Floats, rows: Sparse, send: Bytes, scale: Floats
     ) -> SparseRows:
         """sum f(u, i) of every item: -Q P'P as if nobody had shared anything, corrected at the shared rows."""
         total = np.zeros_like(Q)
-        add_shared(rows, send, P, Q, Weights(1.0, self.method.alpha, 1.0), scale, total)
-        scaled = (
-            P * np.sqrt(scale)[:, None]
-        )  # a product with itself takes the same path through BLAS at any scale
+        add_shared(rows, send, P, Q, Weights(1.0, self.algorithm.alpha, 1.0), scale, total)
+        # a product with itself takes the same path through BLAS at any scale
+        scaled = P * np.sqrt(scale)[:, None]
         dense = total[info.listed] - Q[info.listed] @ (scaled.T @ scaled)
-        return SparseRows(np.arange(len(dense), dtype=np.int32), dense.astype(self.method.precision))
+        return SparseRows(np.arange(len(dense), dtype=np.int32), dense.astype(self.algorithm.precision))
 
-    def uploads(self, info: FederationInfo, post: ChannelUploads, first: int, last: int, total: Longs) -> None:
-        """What clients first to last send: gradients of all items on offer."""
-        upload_all_rows(first, last, post, info.listed, self.method.alpha, total)
-
-    def leaves(self, rows: Sparse, vector_slice: VectorSlice | None) -> Bools | None:
-        """A dense update travels whole."""
-        return None
-
-    def count_block(self, block: Ints, visits: int, tally: Tally) -> None:
-        """A dense update has no rows of items to count."""
-
-    def count(self, rows: Sparse, send: Bytes, visits: int, sent: int, tally: Tally) -> int:
-        """Everyone sends every row."""
-        return visits * sent
+    def uploads(
+        self, info: FederationInfo, uploads: ChannelUploads, worker: int, first: int, last: int, total: Longs
+    ) -> None:
+        """What clients first to last send through a channel: gradients of all items on offer."""
+        upload_all_rows(first, last, uploads, info.listed, self.algorithm.alpha, total)
 
 
 def disclose(people: Population, visits: CohortRows, round: int, tally: Tally, leaves: Bools | None) -> Bytes:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from murmura.algorithms.fcf.baseline import FCF
-from murmura.algorithms.fcf.fcf import FCFPaper
+from murmura.algorithms.fcf.fcf import FCF, FCFPaper
 from murmura.algorithms.preset import Preset
 
 EVERYONE = {"clients": "all", "rounds_per_epoch": 1}

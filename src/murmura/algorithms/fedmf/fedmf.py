@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.algorithms import optimisers
-from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
+from murmura.algorithms.one_shot.ridge_rater import ItemMeans
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
     ClientState,

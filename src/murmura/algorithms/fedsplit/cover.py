@@ -18,144 +18,18 @@ The sum has to be a secure one: a server that reads each group's part of it read
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field
 
-from murmura.algorithms.fedsplit.fedsplit import FedSplit, mu_of
-from murmura.algorithms.fedsplit.local import (
-    LocalModel,
-    factorise_group,
-    unable,
-)
-from murmura.core.arrays import Bools, Floats, Ints
-from murmura.core.contract import (
-    FederationInfo,
-    History,
-    Phase,
-    Received,
-    RoundContext,
-    ServerState,
-    ServerStep,
-    Total,
-)
-from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.rng import Purpose, Rng, Stream
-from murmura.core.settings import settings
-from murmura.core.update import SparseRows, Update
+from murmura.algorithms.fedsplit.groups import LocalModel
+from murmura.core.arrays import Floats, Ints
+from murmura.core.contract import FederationInfo, History
+from murmura.core.rng import Stream
 from murmura.kernels.factorisation.cnmf_steps import CnmfSettings, Factors, factorise
 from murmura.kernels.sparse import Sparse
 
-Unrated = Literal["zero", "prior", "decoys"]
-DECOYS = Purpose.OWN + 1  # the stream of made-up ratings
-
 SHRINK = 5.0  # an item's mean is averaged with so many ratings of mu
 LEAST, MOST = 1e-3, 0.95  # nobody is taken to rate an item less or more surely
-
-
-@settings
-class FedSplitCover(FedSplit):
-    """FedSPLIT whose updates have a row for every item on offer, or no number beyond a bound."""
-
-    unrated: Unrated = "zero"  # what an update says of items the group has not rated
-    clip: Annotated[float, Field(gt=0)] | None = None  # no sent factor or bias is larger; the server refuses it
-
-    @property
-    def covered(self) -> bool:
-        """Whether updates have a row for every item on offer."""
-        return self.unrated != "zero"
-
-    def _prior_table(self, info: FederationInfo, name: str) -> TableSpec:
-        return TableSpec(name, "dense", info.items, 2, self.precision)
-
-    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
-        """As published; a covered update is dense, and a prior is summed before it."""
-        if not self.covered:
-            return super().phases(info)
-        means, updates = super().phases(info)
-        sums = MessageSpec((self._prior_table(info, "sums"),), (*means.sends.scalars, "people"))
-        (items,) = updates.sends.tables
-        sends = MessageSpec((replace(items, space="dense"),), updates.sends.scalars)
-        assert updates.receives is not None
-        first = MessageSpec((self._prior_table(info, "prior"), *updates.receives.tables))
-        return replace(means, sends=sums), replace(updates, sends=sends, receives=first)
-
-    def publishes(self, info: FederationInfo) -> MessageSpec:
-        """As published; covered updates need the prior."""
-        *tables, mu = super().publishes(info).tables
-        prior = (self._prior_table(info, "prior"),) if self.covered else ()
-        return MessageSpec((*tables, *prior, mu))
-
-    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
-        """Nothing is known."""
-        model = super().server_init(info, rng).model
-        prior = {"prior": np.zeros((info.items, 2), self.precision)} if self.covered else {}
-        return ServerState({**model, **prior})
-
-    def means(self, info: FederationInfo, rows: History) -> Update:
-        """The mean rating of a group; for a prior also what it adds to every item."""
-        update = super().means(info, rows)
-        if not self.covered:
-            return update
-        able = not unable(rows)
-        sums = prior_sums(rows, info.items) if able else np.zeros((info.items, 2))
-        every = SparseRows(np.arange(info.items, dtype=np.int32), sums.astype(self.precision))
-        people = float(len(rows.people) if able else 0)
-        return Update({"sums": every}, {**update.scalars, "people": people})
-
-    def factorised(
-        self, context: RoundContext, history: History, rows: History, rng: Rng
-    ) -> tuple[LocalModel, LocalModel]:
-        """What a group keeps, and what it sends of every item on offer."""
-        if not self.covered:
-            return super().factorised(context, history, rows, rng)
-        info, mu, prior = context.info, mu_of(context.model), context.model["prior"].astype(np.float64)
-        if self.unrated == "prior":
-            local, _ = super().factorised(context, history, rows, rng)
-            return local, fill_unrated(local, info, prior)
-        made = with_decoys(rows, history.people, info, prior, mu, rng.stream(DECOYS))
-        sent = factorise_group(made, mu, self, info.people, rng.stream(Purpose.INIT))
-        return refit_user_factors(sent, history, mu, self, info.items), sent
-
-    def columns(self, local: LocalModel) -> list[Floats]:
-        """Factors and biases within the bound; what else an update says is as it is."""
-        H, bias, *others = super().columns(local)
-        if self.clip is None:
-            return [H, bias, *others]
-        return [np.clip(H, -self.clip, self.clip), np.clip(bias, -self.clip, self.clip), *others]
-
-    def sent_rows(self, local: LocalModel, info: FederationInfo) -> SparseRows:
-        """What a group sends; where unrated items are covered, of every item."""
-        rows = super().sent_rows(local, info)
-        if not self.covered:
-            return rows
-        every = np.zeros((info.items, rows.values.shape[1]), self.precision)
-        every[rows.index] = rows.values
-        return SparseRows(np.arange(info.items, dtype=np.int32), every)
-
-    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
-        """Every rating that speaks in an update or in the prior's sum, even where a cover hides which do."""
-        return history.open_rows(rng) if self.covered else super().client_discloses(phase, update, history, rng)
-
-    def server_refuses(self, phase: Phase, update: Update) -> str | None:
-        """Also updates beyond the bound."""
-        if why := super().server_refuses(phase, update):
-            return why
-        largest = np.abs(update.tables["items"].values[:, : self.factors + 1]).max()
-        if self.clip is not None and largest > self.clip:
-            return f"factors and biases must be at most {self.clip:g}, but one is {largest:g}."
-        return None
-
-    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
-        """As published; after the means there is a prior."""
-        state, answers = super().server_step(phase, server, received)
-        if phase != "means" or not self.covered:
-            return state, answers
-        assert isinstance(received, Total)
-        total, people = received.update.tables["sums"].values, received.update.scalars["people"]
-        prior = prior_of(total, mu_of(state.model), people).astype(self.precision)
-        return ServerState({**state.model, "prior": prior}), answers
 
 
 def prior_sums(rows: History, items: int) -> Floats:

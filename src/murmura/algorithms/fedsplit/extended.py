@@ -1,22 +1,50 @@
 """FedSPLIT as the presets run it: the paper's method with every option of ours, all off by default.
 
-Each option is a subclass of the paper's method: what an item's bias is averaged over, how a group comes to its
-predictions, which updates count; `cover` has what an update says of items its group has not rated.
+bias      what an item's bias is averaged over: the reading the paper leaves open, and ours
+    all         all groups, as printed: one that never saw the item counts as a zero
+    seen        the groups that sent the item
+    counts      these, weighed by how many ratings of it each has; the update says how many
+    means       as counts, of the mean residual of its ratings in place of b_H, shrunk by `ridge_bias` ratings
+finish    how a group comes to its predictions
+    distil      W M', as printed (equation 18)
+    ridge       ours: everyone's factors and bias are solved anew against the patterns; nobody needs an answer
+    local       the groups' own rows of table 3: only the mean is exchanged, everybody keeps her factorisation
+judge     ours: updates say how well their group predicts ratings it held out itself
+    weigh       an update counts by the inverse of that error
+    leave-out   updates whose error is above `worst` are left out; their groups join after training
+unrated   ours: what an update says of items its group has not rated; `cover` has the methods
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
-from murmura.algorithms.fedsplit.cover import FedSplitCover
+from murmura.algorithms.fedsplit.cover import (
+    fill_unrated,
+    prior_of,
+    prior_sums,
+    refit_user_factors,
+    with_decoys,
+)
 from murmura.algorithms.fedsplit.fedsplit import MU, FedSplit, mu_of
-from murmura.algorithms.fedsplit.local import LocalModel, held_out_error, join, solve_ridge, unable
-from murmura.algorithms.fedsplit.server_side import SURE, GroupFactors, aligned, combine_biases
-from murmura.core.arrays import Floats
+from murmura.algorithms.fedsplit.groups import (
+    SURE,
+    GroupFactors,
+    LocalModel,
+    aligned,
+    combine_biases,
+    factorise_group,
+    held_out_error,
+    join,
+    solve_ridge,
+    unable,
+)
+from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
     ClientState,
     ClientStep,
@@ -28,27 +56,30 @@ from murmura.core.contract import (
     RoundContext,
     ServerState,
     ServerStep,
+    Total,
 )
-from murmura.core.message import MessageSpec
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Positive, settings
-from murmura.core.update import Arrays, Update
+from murmura.core.update import Arrays, SparseRows, Update
 
+Unrated = Literal["zero", "prior", "decoys"]
+DECOYS = Purpose.OWN + 1  # the stream of made-up ratings
 JUDGING = Purpose.OWN + 2  # the stream of the ratings a group holds out to judge itself
 
 
 @settings
-class FedSplitItemBias(FedSplit):
-    """FedSPLIT with another average of the item biases: the reading the paper leaves open, and ours.
-
-    all      all groups, as printed: one that never saw the item counts as a zero
-    seen     the groups that sent the item
-    counts   these, weighed by how many ratings of it each has; the update says how many
-    means    as counts, of the mean residual of its ratings in place of b_H, shrunk by `ridge_bias` ratings
-    """
+class FedSplitExtended(FedSplit):
+    """FedSPLIT with another item bias, finish, cover of unrated items, or judgement of updates."""
 
     bias: Literal["all", "seen", "counts", "means"] = "all"  # how the item biases of groups are averaged
     ridge_bias: Positive = 5.0  # of item means, by `bias="means"`; of the user biases, by `finish="ridge"`
+    finish: Literal["distil", "ridge", "local"] = "distil"  # how predictions are made of what was exchanged
+    ridge: Positive = 6.0  # of the user factors, by `finish="ridge"`
+    judge: Literal["no", "weigh", "leave-out"] = "no"  # whether updates count by how well their group predicts
+    worst: Positive = 1.5  # the mean squared error beyond which an update is left out
+    unrated: Unrated = "zero"  # what an update says of items the group has not rated
+    clip: Annotated[float, Field(gt=0)] | None = None  # no sent factor or bias is larger; the server refuses it
 
     @property
     def counted(self) -> bool:
@@ -56,64 +87,146 @@ class FedSplitItemBias(FedSplit):
         return self.bias in ("counts", "means")
 
     @property
+    def covered(self) -> bool:
+        """Whether updates have a row for every item on offer; groups alone send no update."""
+        return self.unrated != "zero" and self.finish != "local"
+
+    @property
     def width(self) -> int:
         """Factors, bias and perhaps the count."""
         return super().width + self.counted
 
+    def _prior_table(self, info: FederationInfo, name: str) -> TableSpec:
+        return TableSpec(name, "dense", info.items, 2, self.precision)
+
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """As published; an update may have its group's error, and a row for every item after a sum of priors.
+
+        Groups alone stop after the means.
+        """
+        means, updates = super().phases(info)
+        if self.finish == "local":
+            return (replace(means, returns=True),)
+        error = () if self.judge == "no" else ("error",)
+        if not self.covered:
+            return means, replace(updates, sends=MessageSpec(updates.sends.tables, error))
+        sums = MessageSpec((self._prior_table(info, "sums"),), (*means.sends.scalars, "people"))
+        (items,) = updates.sends.tables
+        sends = MessageSpec((replace(items, space="dense"),), error)
+        assert updates.receives is not None
+        first = MessageSpec((self._prior_table(info, "prior"), *updates.receives.tables))
+        return replace(means, sends=sums), replace(updates, sends=sends, receives=first)
+
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        """As published; covered updates need the prior, and groups alone no more than the mean."""
+        if self.finish == "local":
+            return MessageSpec((MU,))
+        *tables, mu = super().publishes(info).tables
+        prior = (self._prior_table(info, "prior"),) if self.covered else ()
+        return MessageSpec((*tables, *prior, mu))
+
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
+        """Nothing is known."""
+        if self.finish == "local":
+            return ServerState({"mu": np.zeros(1)})
+        prior = {"prior": np.zeros((info.items, 2), self.precision)} if self.covered else {}
+        return ServerState({**super().server_init(info, rng).model, **prior})
+
+    def means(self, info: FederationInfo, rows: History) -> Update:
+        """The mean rating of a group; for a prior also what it adds to every item."""
+        update = super().means(info, rows)
+        if not self.covered:
+            return update
+        able = not unable(rows)
+        sums = prior_sums(rows, info.items) if able else np.zeros((info.items, 2))
+        every = SparseRows(np.arange(info.items, dtype=np.int32), sums.astype(self.precision))
+        people = float(len(rows.people) if able else 0)
+        return Update({"sums": every}, {**update.scalars, "people": people})
+
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
+        """As published; with the error of the group's own factorisation on a fifth of its shared ratings."""
+        state, update = super().client_step(context, state, history, rng)
+        if self.judge == "no" or context.phase == "means":
+            return state, update
+        rows, mu = history.rows(history.open_rows(rng)), mu_of(context.model)
+        error = held_out_error(rows, mu, self.chosen(rows), context.info.people, rng.stream(JUDGING))
+        return state, Update(update.tables, {"error": error})
+
+    def factorised(
+        self, context: RoundContext, history: History, rows: History, rng: Rng
+    ) -> tuple[LocalModel, LocalModel]:
+        """What a group keeps, and what it sends of every item on offer."""
+        if not self.covered:
+            return super().factorised(context, history, rows, rng)
+        info, mu, prior = context.info, mu_of(context.model), context.model["prior"].astype(np.float64)
+        if self.unrated == "prior":
+            local, _ = super().factorised(context, history, rows, rng)
+            return local, fill_unrated(local, info, prior)
+        made = with_decoys(rows, history.people, info, prior, mu, rng.stream(DECOYS))
+        sent = factorise_group(made, mu, self, info.people, rng.stream(Purpose.INIT))
+        return refit_user_factors(sent, history, mu, self, info.items), sent
+
     def columns(self, local: LocalModel) -> list[Floats]:
-        """H, the bias and perhaps the count of every rated item."""
+        """H and the bias of every rated item, within the bound, and perhaps the count."""
         H, bias = super().columns(local)
         if self.bias == "means":
             bias = local.mean_residual[:, None]
+        if self.clip is not None:
+            H, bias = np.clip(H, -self.clip, self.clip), np.clip(bias, -self.clip, self.clip)
         return [H, bias, local.counts[:, None]] if self.counted else [H, bias]
 
+    def sent_rows(self, local: LocalModel, info: FederationInfo) -> SparseRows:
+        """What a group sends; where unrated items are covered, of every item."""
+        rows = super().sent_rows(local, info)
+        if not self.covered:
+            return rows
+        every = np.zeros((info.items, rows.values.shape[1]), self.precision)
+        every[rows.index] = rows.values
+        return SparseRows(np.arange(info.items, dtype=np.int32), every)
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """Every rating that speaks in an update or in the prior's sum, even where a cover hides which do."""
+        return history.open_rows(rng) if self.covered else super().client_discloses(phase, update, history, rng)
+
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
-        """Also updates with an item without a rating."""
+        """Also updates of groups that predict badly, with an item without a rating, or beyond the bound."""
+        error = update.scalars["error"] if self.judge != "no" else 0.0
+        if self.judge == "leave-out" and error > self.worst:
+            most = f"{self.worst:g}"
+            return f"a group's own error must be at most {most}, but it is {error:.3g}; it joins later."
+        if error < 0:
+            return f"a group's own error must be 0 or above, but it is {error:g}."
         if why := super().server_refuses(phase, update):
             return why
         values = update.tables["items"].values
         if self.counted and values[values.any(axis=1), -1].min() < 1:
             return f"an item must be sent with at least 1 rating, but one has {values[:, -1].min():g}."
+        largest = np.abs(values[:, : self.factors + 1]).max()
+        if self.clip is not None and largest > self.clip:
+            return f"factors and biases must be at most {self.clip:g}, but one is {largest:g}."
         return None
 
     def read(self, update: Update) -> GroupFactors:
-        """one update, perhaps with counts."""
-        return GroupFactors.of(update.tables["items"], self.factors, self.counted)
+        """An update, perhaps with counts, and with the weight its group's own error gives it."""
+        weight = 1.0 / max(update.scalars["error"], SURE) if self.judge == "weigh" else 1.0
+        return GroupFactors.of(update.tables["items"], self.factors, self.counted, weight)
 
     def biases(self, updates: Iterable[GroupFactors], items: int) -> tuple[Floats, Floats]:
         """The bias of every item; and the ratings, or groups, each has."""
         shrink = self.ridge_bias if self.bias == "means" else 0.0
         return combine_biases(updates, items, self.bias == "all", shrink)
 
-
-@settings
-class FedSplitFinish(FedSplitItemBias):
-    """FedSPLIT with another way from the exchange to predictions, or without an exchange of factors.
-
-    distil   W M', as printed (equation 18)
-    ridge    ours: everyone's factors and bias are solved anew against the patterns; nobody needs an answer
-    local    the groups' own rows of table 3: only the mean is exchanged, everybody keeps her own factorisation
-    """
-
-    finish: Literal["distil", "ridge", "local"] = "distil"  # how predictions are made of what was exchanged
-    ridge: Positive = 6.0  # of the user factors, by `finish="ridge"`
-
-    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
-        """As published; groups alone stop after the means."""
-        means, *updates = super().phases(info)
-        return (replace(means, returns=True),) if self.finish == "local" else (means, *updates)
-
-    def publishes(self, info: FederationInfo) -> MessageSpec:
-        """As published; groups alone need no more than the mean."""
-        return MessageSpec((MU,)) if self.finish == "local" else super().publishes(info)
-
-    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
-        """Nothing is known."""
-        return ServerState({"mu": np.zeros(1)}) if self.finish == "local" else super().server_init(info, rng)
-
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
-        """As published; for a ridge the patterns are turned to the axes of what was sent, without answers."""
+        """As published; after the means there may be a prior.
+
+        For a ridge the patterns are turned to the axes of what was sent, without answers.
+        """
         state, answers = super().server_step(phase, server, received)
+        if phase == "means" and self.covered:
+            assert isinstance(received, Total)
+            total, people = received.update.tables["sums"].values, received.update.scalars["people"]
+            prior = prior_of(total, mu_of(state.model), people).astype(self.precision)
+            return ServerState({**state.model, "prior": prior}), answers
         if phase == "means" or self.finish != "ridge":
             return state, answers
         assert isinstance(received, IndividualUpdates)
@@ -151,60 +264,3 @@ class FedSplitFinish(FedSplitItemBias):
         if "H" in state:
             return state["H"], state["b_h"], mu_of(model)
         return super().predictors(model, state)
-
-
-@settings
-class FedSplitJudge(FedSplit):
-    """FedSPLIT whose updates say how well their group predicts ratings it held out itself. Ours.
-
-    weigh       an update counts by the inverse of that error
-    leave-out   updates whose error is above `worst` are left out; their groups join after training
-    """
-
-    judge: Literal["no", "weigh", "leave-out"] = "no"  # whether updates count by how well their group predicts
-    worst: Positive = 1.5  # the mean squared error beyond which an update is left out
-
-    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
-        """As published; an update also has its group's error."""
-        means, *updates = super().phases(info)
-        error = () if self.judge == "no" else ("error",)
-        return means, *(replace(one, sends=MessageSpec(one.sends.tables, error)) for one in updates)
-
-    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
-        """As published; with the error of the group's own factorisation on a fifth of its shared ratings."""
-        state, update = super().client_step(context, state, history, rng)
-        if self.judge == "no" or context.phase == "means":
-            return state, update
-        rows, mu = history.rows(history.open_rows(rng)), mu_of(context.model)
-        error = held_out_error(rows, mu, self.chosen(rows), context.info.people, rng.stream(JUDGING))
-        return state, Update(update.tables, {"error": error})
-
-    def server_refuses(self, phase: Phase, update: Update) -> str | None:
-        """Also updates of groups that predict badly, or say what cannot be."""
-        if self.judge != "no":
-            error = update.scalars["error"]
-            if self.judge == "leave-out" and error > self.worst:
-                most = f"{self.worst:g}"
-                return f"a group's own error must be at most {most}, but it is {error:.3g}; it joins later."
-            if error < 0:
-                return f"a group's own error must be 0 or above, but it is {error:g}."
-        return super().server_refuses(phase, update)
-
-    def read(self, update: Update) -> GroupFactors:
-        """An update, with the weight its group's own error gives it."""
-        factors = super().read(update)
-        return (
-            replace(factors, weight=1.0 / max(update.scalars["error"], SURE))
-            if self.judge == "weigh"
-            else factors
-        )
-
-
-@settings
-class FedSplitExtended(FedSplitCover, FedSplitJudge, FedSplitFinish):
-    """FedSPLIT with another item bias, finish, cover of unrated items, or judgement of updates."""
-
-    @property
-    def covered(self) -> bool:
-        """Groups alone send no update that could be covered."""
-        return super().covered and self.finish != "local"

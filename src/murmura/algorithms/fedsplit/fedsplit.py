@@ -20,8 +20,17 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.algorithms.fedsplit.local import LocalModel, factorise_group, join, mark, unable
-from murmura.algorithms.fedsplit.server_side import GroupFactors, combine_biases, joint_patterns, too_large
+from murmura.algorithms.fedsplit.groups import (
+    GroupFactors,
+    LocalModel,
+    combine_biases,
+    factorise_group,
+    join,
+    joint_patterns,
+    mark,
+    too_large,
+    unable,
+)
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
     Algorithm,

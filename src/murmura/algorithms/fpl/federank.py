@@ -248,11 +248,11 @@ def _sigmoid_of_minus(x: Any) -> Any:
         return 1.0 / (1.0 + np.exp(x))
 
 
-def split(theta: Values) -> dict[str, Values]:
-    """Q and b of the rows (q_i, b_i)."""
-    return {"Q": np.ascontiguousarray(theta[:, :-1]), "b": np.ascontiguousarray(theta[:, -1])}
+def split(theta: Values, vectors: str = "Q") -> dict[str, Values]:
+    """Q and b of the rows (q_i, b_i), or what else the vectors are called."""
+    return {vectors: np.ascontiguousarray(theta[:, :-1]), "b": np.ascontiguousarray(theta[:, -1])}
 
 
-def join(model: Arrays) -> Values:
+def join(model: Arrays, vectors: str = "Q") -> Values:
     """The rows (q_i, b_i) of Q and b."""
-    return np.column_stack([model["Q"], model["b"]])
+    return np.column_stack([model[vectors], model["b"]])

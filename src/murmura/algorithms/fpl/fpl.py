@@ -8,7 +8,7 @@ counts `trust_region` bounds what liars can make of the model.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,13 +29,11 @@ from murmura.core.contract import (
     Total,
 )
 from murmura.core.errors import SettingError
+from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Positive, settings
 from murmura.core.update import SparseRows, Update
-
-if TYPE_CHECKING:
-    from murmura.core.kernel import Kernel
 
 PRIOR_BUDGET = 0.1  # of what noise lets a training reveal: the counts' part
 WORK, HELD = "work", "held"  # what rows of a sum are bounded by: triples of a visit, and who holds each item

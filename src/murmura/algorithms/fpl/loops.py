@@ -15,21 +15,20 @@ import numpy as np
 
 from murmura.core.arrays import Ints, Longs
 from murmura.core.rng import Purpose
-from murmura.kernels.compiled import compiled
-from murmura.kernels.fpl.arithmetic import (
+from murmura.kernels.client_blocks import (
     Disclosed,
-    FplRates,
+    FlatPopulation,
+    Index,
     Sums,
     Values,
-    Workspace,
     block_of,
     disclose,
     open_row,
-    rates_at,
-    weigh,
     weight_at,
 )
-from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index, can_compare, draw_triples, holds
+from murmura.kernels.compiled import compiled
+from murmura.kernels.fpl.arithmetic import FplRates, Workspace, rates_at, weigh
+from murmura.kernels.fpl.triples import Draws, can_compare, draw_triples, holds
 from murmura.kernels.philox import Words, block, bounded, coin_at, one_of
 
 _TRIPLES, _COINS = np.uint64(Purpose.TRIPLES), np.uint64(Purpose.COINS)
@@ -194,9 +193,9 @@ def run_single_triples(
     round_: int,
     work: Workspace,
     out: Sums,
-) -> int:
-    """The clients of blocks first to last: their rows of P, of `out` and of the tally; the rows they send."""
-    (P, Q, b, rates), (sent, disclosed, _), rows = work.model, work.tally, 0
+) -> None:
+    """The clients of blocks first to last: their rows of P, of `out` and of the tally."""
+    (P, Q, b, rates), (sent, disclosed, _) = work.model, work.tally
     visits = room_ahead(P)
     who, row, positive, negative, send, _ = visits
     for part in range(first, last):
@@ -212,28 +211,28 @@ def run_single_triples(
                 if j < 0:
                     continue
                 used = send_row(j, used, slot, touched, values, senders)
-                rows += 1
                 if send[k] > 0:
                     used = send_row(i, used, slot, touched, values, senders)
-                    rows += 1
                     disclose(who[k], row[k], sent, disclosed)
                 user_ascent_step(P, Q, b, rates, who[k], i, j, send[k], weight, values, slot[i], slot[j])
-            if weights is not None and work.rules.counted:
-                count_contributors(n, visits, weights[begin : begin + n], sums)
+            if work.rules.counted:
+                count_contributors(begin, n, visits, weights, rates.one, sums)
         out.used[part] = used
-    return rows
 
 
 @compiled
-def count_contributors(n: int, visits: VisitsAhead, weights: Values, sums: Sums) -> None:
+def count_contributors(
+    begin: int, n: int, visits: VisitsAhead, weights: Values | None, one: Any, sums: Sums
+) -> None:
     """Add the weights of the clients of n visits to the last column of the rows they sent."""
     (_, _, positive, negative, send, _), (slot, _, values, _, _, _) = visits, sums
     last = values.shape[1] - 1
     for k in range(n):
         if negative[k] >= 0:
-            values[slot[negative[k]], last] += weights[k]
+            weight = weigh(one, weight_at(weights, begin + k))
+            values[slot[negative[k]], last] += weight
             if send[k] > 0:
-                values[slot[positive[k]], last] += weights[k]
+                values[slot[positive[k]], last] += weight
 
 
 @compiled(inline=True)

@@ -17,11 +17,11 @@ from murmura.algorithms.kgflex.loop_arrays import (
     SPREAD,
     ClientRows,
     FeatureRows,
+    FeatureScratch,
     FeatureVisitRules,
     GainRules,
-    Workplace,
 )
-from murmura.algorithms.kgflex.loops import choose_features, initial_views, score_users, visit_in_turn
+from murmura.algorithms.kgflex.loops import choose_features, score_users, visit_in_turn
 from murmura.baselines.base import Baseline, Pairs, RankingModel, popularity, require_rows
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
@@ -30,10 +30,11 @@ from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, Words, client_secrets, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
+from murmura.kernels.client_blocks import FlatPopulation
 from murmura.kernels.factorisation.triple_sampling import UserItems
-from murmura.kernels.fpl.triples import FlatPopulation, can_compare, draw_triples
+from murmura.kernels.fpl.triples import can_compare, draw_triples
 from murmura.kernels.item_weights import require_features
-from murmura.kernels.philox import permute
+from murmura.kernels.philox import initial_rows, permute
 
 Times = Annotated[int, Field(ge=0)]
 FOLD_IN_VISITS = 10
@@ -61,7 +62,7 @@ class KGFlexModel(RankingModel):
         if not len(items):
             return popularity(self.train).astype(np.float64)
         owned = UserItems.newcomer(np.unique(items).astype(np.int32), np.flatnonzero(self.candidates))
-        at = self.method.workplace(self.features, owned, guest_secret(0)[None, :])
+        at = self.method.scratch(self.features, owned, guest_secret(0)[None, :])
         views = self.method.first_views(at)
         visits: Ints = np.zeros(FOLD_IN_VISITS, np.int32)
         visit_in_turn(visits, self.method.rules(0), np.float32(0), self.G.copy(), self.b.copy(), views, at)
@@ -133,18 +134,18 @@ class KGFlexCentral(Baseline):
                 drawn.append(at.draws.negative[:size].copy())
         return np.concatenate(who), np.concatenate(drawn)
 
-    def begin(self, train: Interactions, seed: int) -> tuple[KGFlexModel, Workplace]:
+    def begin(self, train: Interactions, seed: int) -> tuple[KGFlexModel, FeatureScratch]:
         """The model before the first visit, and where it is trained: both begin as the federated twin does."""
         require_rows(train, self.name)
         features = FeatureRows.of(require_features(train, self.name))
-        at = self.workplace(features, UserItems.of(train), client_secrets(seed, train.n_users))
+        at = self.scratch(features, UserItems.of(train), client_secrets(seed, train.n_users))
         size = len(features.hops) * (self.factors + 1)
         normals = Rng(server_secret(seed), 0).stream(Purpose.INIT).normals(size)
         theta = (SPREAD * normals).reshape(-1, self.factors + 1).astype(np.float32)
         G, b = np.ascontiguousarray(theta[:, :-1]), np.ascontiguousarray(theta[:, -1])
         return KGFlexModel(train, G, b, self.first_views(at), features, self), at
 
-    def visit(self, model: KGFlexModel, at: Workplace, order: Ints, round: int) -> None:
+    def visit(self, model: KGFlexModel, at: FeatureScratch, order: Ints, round: int) -> None:
         """Train `model` in place, user after user; visits are numbered from `round` on."""
         visit_in_turn(order, self.rules(round), np.float32(self.alpha), model.G, model.b, model.views, at)
         largest = float(max(np.abs(model.G).max(initial=0.0), np.abs(model.b).max(initial=0.0)))
@@ -158,7 +159,7 @@ class KGFlexCentral(Baseline):
         """How a visit steps."""
         return FeatureVisitRules(np.uint64(round), self.alpha, self.unshared == "drop", 0.0, 0.0)
 
-    def workplace(self, features: FeatureRows, owned: UserItems, secrets: Words) -> Workplace:
+    def scratch(self, features: FeatureRows, owned: UserItems, secrets: Words) -> FeatureScratch:
         """Where some users are visited."""
         consent, nothing = np.ones(len(owned.item)), np.zeros((0, 0), np.uint64)  # own items are searched
         people = FlatPopulation(
@@ -166,17 +167,17 @@ class KGFlexCentral(Baseline):
         )
         near = int((features.hops == 1).sum())
         room = min(self.first_limit, near) + min(self.second_limit, len(features.hops) - near)
-        return Workplace.of(people, features, room, self.factors, np.float32)
+        return FeatureScratch.of(people, features, room, self.factors, np.float32)
 
-    def first_views(self, at: Workplace) -> ClientRows:
+    def first_views(self, at: FeatureScratch) -> ClientRows:
         """Everyone's features with their gains, and their first views of them."""
         users, room = len(at.people.start) - 1, len(at.value)
         views = ClientRows.empty(users, room, self.factors, np.float32)
         most = int(np.diff(at.people.start).max(initial=1))
         edges = np.arange(1, len(at.people.listed) + 1, dtype=np.int64)
         rules = GainRules.of(0, self.negatives, (self.first_limit, self.second_limit), 0.0, edges, most)
-        choose_features(0, users, at.people, at.features, rules, views)
-        initial_views(at.people.secrets, SPREAD, views.P)
+        choose_features(at.people, at.features, rules, views)
+        initial_rows(at.people.secrets, SPREAD, views.P.reshape(users, -1))
         return views
 
 

@@ -5,17 +5,22 @@ positives and leave the item vectors little to learn. The collaborative part is 
 solved in closed form on the device, gradients of q_i are summed) with a prior from public features. w and the
 discount of popular items act when a device ranks, so they are chosen after training, on validation rows and on
 the coverage of final lists.
+
+The prior of q_i is not 0 but c_i, the item's place among the leading directions of all items' TF-IDF vectors
+over their features: lambda |q_i - c_i|^2. An item that nobody has yet stays at c_i. Only the server needs it.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
+from scipy import linalg, sparse
+from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.kgflex.content_vectors import ContentVectors
+from murmura.algorithms.fcf.fcf import SPREAD, FCFPaper, Values
 from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
@@ -31,16 +36,40 @@ from murmura.core.contract import (
     Total,
 )
 from murmura.core.errors import SettingError
+from murmura.core.features import ItemFeatures
+from murmura.core.files import group, prefixed
+from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec
 from murmura.core.model import ScoreTerms
-from murmura.core.rng import Rng
+from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Count, Positive, settings
-from murmura.core.update import Arrays, Update
+from murmura.core.update import Update
+from murmura.kernels.item_weights import item_vectors
 
-if TYPE_CHECKING:
-    from murmura.core.kernel import Kernel
 
-_ITEMS = "items."  # before the names of what the collaborative part's server keeps to itself
+@settings
+class ContentVectors(FCFPaper):
+    """FCF with a prior of the item vectors from their features."""
+
+    name: ClassVar[str] = "content-vectors"
+    uses_features: ClassVar[bool] = True
+
+    content: Annotated[float, Field(ge=0)] = 0.3  # how long c_i is; 0: the prior is 0
+
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
+        """Items on offer start around c_i, the others at it."""
+        start = super().server_init(info, rng)
+        assert info.features is not None
+        C = (self.content * leading_directions(info.features, self.factors)).astype(self.precision)
+        Q = C.copy()
+        draws = SPREAD * rng.stream(Purpose.INIT).normals(info.items * self.factors)
+        Q[info.listed] += draws.reshape(Q.shape).astype(self.precision)[info.listed]
+        return ServerState({"Q": Q}, {**start.private, "prior": C})
+
+    def _beyond_prior(self, server: ServerState) -> Values:
+        """How far the item vectors have gone from c_i."""
+        beyond: Values = server.model["Q"] - server.private["prior"]
+        return beyond
 
 
 @settings
@@ -84,7 +113,9 @@ class KGFlexHybrid(KGFlex):
                 "kgflex-hybrid.discount needs public counts of the items, but there are none; set it to 0."
             )
         features, items = super().server_init(info, rng), self.vectors().server_init(info, rng)
-        return ServerState({**features.model, **items.model}, {**features.private, **prefixed(items.private)})
+        return ServerState(
+            {**features.model, **items.model}, {**features.private, **prefixed(items=items.private)}
+        )
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """Her features, and p_u."""
@@ -99,21 +130,16 @@ class KGFlexHybrid(KGFlex):
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Each part with its own table."""
         assert isinstance(received, Total)
-        tables = received.update.tables
-        own = {name: array for name, array in server.private.items() if not name.startswith(_ITEMS)}
-        features, _ = super().server_step(
-            phase, ServerState(server.model, own), _part(received, "features", tables)
+        features, items = (
+            replace(received, update=Update({name: received.update.tables[name]}))
+            for name in ("features", "items")
         )
-        kept = {
-            name.removeprefix(_ITEMS): array
-            for name, array in server.private.items()
-            if name.startswith(_ITEMS)
-        }
-        items, _ = self.vectors().server_step(
-            phase, ServerState({"Q": server.model["Q"]}, kept), _part(received, "items", tables)
-        )
-        private = {**features.private, **prefixed(items.private)}
-        return ServerState({**features.model, **items.model}, private), {}
+        own = {name: array for name, array in server.private.items() if not name.startswith("items.")}
+        stepped, _ = super().server_step(phase, ServerState(server.model, own), features)
+        vectors = ServerState({"Q": server.model["Q"]}, group(server.private, "items"))
+        moved, _ = self.vectors().server_step(phase, vectors, items)
+        private = {**stepped.private, **prefixed(items=moved.private)}
+        return ServerState({**stepped.model, **moved.model}, private), {}
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
         """Every shared row: the collaborative part tells of each."""
@@ -171,15 +197,27 @@ class KGFlexHybrid(KGFlex):
 
     def kernel(self) -> Kernel:
         """The compiled twin."""
-        from murmura.algorithms.kgflex.hybrid_kernel import HybridKernel
+        from murmura.algorithms.kgflex.kernel import HybridKernel
 
         return HybridKernel(self)
 
 
-def prefixed(private: Arrays) -> Arrays:
-    """What the collaborative part's server keeps, under names of its own."""
-    return {_ITEMS + name: array for name, array in private.items()}
+def leading_directions(features: ItemFeatures, width: int) -> Floats:
+    """The items over the `width` directions that explain most of their TF-IDF vectors, 0 beyond their rank.
 
-
-def _part(received: Total, name: str, tables: Any) -> Total:
-    return Total(Update({name: tables[name]}), received.count)
+    From the smaller of the two tables of inner products, which has at most as many rows as there are items; one
+    thread, so that every run of a machine finds the same bits.
+    """
+    padded: Floats = np.zeros((features.items, width))
+    if not len(features):
+        return padded
+    weights = item_vectors(features, None, "content-vectors").weights
+    M = sparse.csr_matrix((weights.value, weights.column, weights.start), shape=(features.items, len(features)))
+    tall = features.items > len(features)
+    with threadpool_limits(1, "blas"):
+        gram = ((M.T @ M) if tall else (M @ M.T)).toarray()
+        n = min(width, len(gram))
+        values, vectors = linalg.eigh(gram, subset_by_index=(len(gram) - n, len(gram) - 1))
+        found = M @ vectors if tall else vectors * np.sqrt(np.maximum(values, 0.0))
+    padded[:, :n] = found[:, ::-1]
+    return padded

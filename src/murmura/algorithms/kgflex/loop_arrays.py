@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from murmura.core.arrays import Bytes, Floats, Ints, Longs
 from murmura.core.features import ItemFeatures
-from murmura.kernels.fpl.triples import Draws, FlatPopulation
+from murmura.kernels.client_blocks import FlatPopulation, Values
+from murmura.kernels.fpl.triples import Draws
 from murmura.kernels.philox import Word
-
-Values = NDArray[Any]  # float32 or float64
-
 
 SPREAD = 0.1  # g, b and p start as N(0, 0.1^2), as in the authors' code
 LARGEST = 1e3  # of one number of the model: beyond it training has diverged
@@ -86,7 +83,7 @@ class FeatureVisitRules(NamedTuple):
     clip: float  # the largest L2 norm of what leaves; 0: any
 
 
-class Workplace(NamedTuple):
+class FeatureScratch(NamedTuple):
     """What one worker reads, and where it works."""
 
     people: FlatPopulation
@@ -109,19 +106,13 @@ class Workplace(NamedTuple):
         factors: int,
         precision: Any,
         counted: bool = False,
-    ) -> Workplace:
+    ) -> FeatureScratch:
         """A place for clients with at most `room` features."""
         most = int(np.diff(people.start).max(initial=1))
-        draws = Draws(
-            np.empty(most, np.int64),
-            np.empty(most, np.int32),
-            np.ones(most, np.uint8),
-            np.empty(512, np.uint32),
-        )
-        return Workplace(
+        return FeatureScratch(
             people,
             features,
-            draws,
+            Draws.of_size(most),
             slot=np.full(len(features.hops), -1, np.int32),
             value=np.empty(room),
             step=np.empty(room),

@@ -15,23 +15,27 @@ from murmura.algorithms.kgflex.loop_arrays import (
     LEAST,
     ClientRows,
     FeatureRows,
+    FeatureScratch,
     FeatureVisitRules,
     GainRules,
-    Values,
-    Workplace,
 )
-from murmura.core.arrays import Floats, Ints, Longs
-from murmura.core.kernel import VectorSlice
+from murmura.core.arrays import Floats, Ints
 from murmura.core.rng import Purpose
+from murmura.kernels.client_blocks import (
+    ClientBlock,
+    Disclosed,
+    FlatPopulation,
+    Index,
+    Values,
+    disclose,
+    send_rows,
+    shares_row,
+)
 from murmura.kernels.compiled import compiled
-from murmura.kernels.fixed_point import add_fixed_point_rows
-from murmura.kernels.fpl.arithmetic import Disclosed, disclose
-from murmura.kernels.fpl.cohorts import shares_row
-from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, holds
-from murmura.kernels.philox import Word, draw_below, normal, word_at
+from murmura.kernels.fpl.triples import can_compare, draw_triples, holds
+from murmura.kernels.philox import Word, draw_below
 
-_GAIN, _TRIPLES, _INIT = (np.uint64(p) for p in (Purpose.GAIN, Purpose.TRIPLES, Purpose.INIT))
-_ZERO = np.uint64(0)
+_GAIN, _TRIPLES, _ZERO = np.uint64(Purpose.GAIN), np.uint64(Purpose.TRIPLES), np.uint64(0)
 
 
 @compiled
@@ -60,12 +64,12 @@ def _count(features: FeatureRows, item: Index, counts: Ints) -> None:
 
 @compiled
 def choose_features(
-    first: int, last: int, people: FlatPopulation, features: FeatureRows, rules: GainRules, clients: ClientRows
+    people: FlatPopulation, features: FeatureRows, rules: GainRules, clients: ClientRows
 ) -> None:
-    """F_u and k_uf of clients first to last: `informative` of the plain twin."""
+    """F_u and k_uf of all clients: `informative` of the plain twin."""
     p, n = np.zeros(len(features.hops), np.int32), np.zeros(len(features.hops), np.int32)
     candidates, found = np.empty(len(features.hops), np.int32), np.empty(len(features.hops), np.float64)
-    for u in range(first, last):
+    for u in range(len(people.start) - 1):
         if not can_compare(people, u):
             continue
         mine = people.start[u + 1] - people.start[u]
@@ -102,17 +106,6 @@ def choose_features(
 
 
 @compiled
-def initial_views(secrets: Any, scale: float, P: Values) -> None:
-    """The first private vectors of every client: scale times the INIT normals of round 0."""
-    width = P.shape[2]
-    for u in range(P.shape[0]):
-        for r in range(P.shape[1]):
-            for f in range(width):
-                word = word_at(secrets[u], _ZERO, _INIT, _ZERO, np.uint64(r * width + f))
-                P[u, r, f] = scale * normal(word)
-
-
-@compiled
 def _term(u: Index, s: int, clients: ClientRows, G: Values, b: Values) -> float:
     """k_uf (p_f . g_f + b_f) of one of her features."""
     f, dot = clients.feature[u, s], 0.0
@@ -122,7 +115,7 @@ def _term(u: Index, s: int, clients: ClientRows, G: Values, b: Values) -> float:
 
 
 @compiled
-def _open(u: Index, clients: ClientRows, G: Values, b: Values, at: Workplace) -> int:
+def _open(u: Index, clients: ClientRows, G: Values, b: Values, at: FeatureScratch) -> int:
     """Put the features of client u in their places, with their terms of a score; how many there are."""
     m = 0
     while m < clients.feature.shape[1] and clients.feature[u, m] >= 0:
@@ -135,7 +128,7 @@ def _open(u: Index, clients: ClientRows, G: Values, b: Values, at: Workplace) ->
 
 
 @compiled
-def _allow(u: Index, round_: Word, at: Workplace) -> None:
+def _allow(u: Index, round_: Word, at: FeatureScratch) -> None:
     """Flip the coin of every row of client u, and mark the features of the shared ones."""
     start, item, features = at.people.start, at.people.item, at.features
     for place in range(start[u + 1] - start[u]):
@@ -149,7 +142,7 @@ def _allow(u: Index, round_: Word, at: Workplace) -> None:
 
 
 @compiled
-def _shared_with(item: Index, at: Workplace) -> tuple[int, float]:
+def _shared_with(item: Index, at: FeatureScratch) -> tuple[int, float]:
     """How many features of an item are hers, and its score."""
     many, score = 0, 0.0
     for n in range(at.features.start[item], at.features.start[item + 1]):
@@ -161,7 +154,7 @@ def _shared_with(item: Index, at: Workplace) -> tuple[int, float]:
 
 
 @compiled
-def _add(item: Index, g: float, shared: bool, u: Index, k: Values, at: Workplace) -> None:
+def _add(item: Index, g: float, shared: bool, u: Index, k: Values, at: FeatureScratch) -> None:
     """Add g k_uf to the sums of the features that an item shares with client u."""
     for n in range(at.features.start[item], at.features.start[item + 1]):
         s = at.slot[at.features.feature[n]]
@@ -175,7 +168,7 @@ def _add(item: Index, g: float, shared: bool, u: Index, k: Values, at: Workplace
 
 @compiled
 def visit_client(
-    u: Index, weight: Any, rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: Workplace
+    u: Index, rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: FeatureScratch
 ) -> int:
     """One visit: P_u moves, and the rows that leave stand at hand, features ascending; how many they are."""
     people, draws = at.people, at.draws
@@ -195,14 +188,12 @@ def visit_client(
         shared = draws.send[draws.row[t] - start[u]] == 1
         _add(i, g, shared, u, clients.k, at)
         _add(j, -g, shared, u, clients.k, at)
-    n = _close(u, m, rules, float(mine) ** -rules.power, G, clients, at)
-    weigh_rows(n, G.shape[1] + 1, weight, at.gradients)
-    return n
+    return _close(u, m, rules, float(mine) ** -rules.power, G, clients, at)
 
 
 @compiled
 def _close(
-    u: Index, m: int, rules: FeatureVisitRules, scale: float, G: Values, clients: ClientRows, at: Workplace
+    u: Index, m: int, rules: FeatureVisitRules, scale: float, G: Values, clients: ClientRows, at: FeatureScratch
 ) -> int:
     """Gather the rows that leave, then move P_u; the places are free again."""
     leaving = np.empty(m, np.int64)
@@ -221,6 +212,7 @@ def _close(
         for d in range(width):
             at.gradients[r, d] = out * np.float64(clients.P[u, s, d])
         at.gradients[r, width] = out
+        at.gradients[r, width + 1 :] = 1.0  # counts a contributor
         clients.sent[u, s] = 1
     for s in range(m):
         f, step = clients.feature[u, s], rules.alpha * (at.step[s] * scale)
@@ -246,17 +238,7 @@ def clip_rows(n: int, width: int, clip: float, gradients: Values) -> None:
 
 
 @compiled
-def weigh_rows(n: int, width: int, weight: Any, gradients: Values) -> None:
-    """Multiply what one visit adds by the weight of its client, which also counts her as a contributor."""
-    for r in range(n):
-        for d in range(width):
-            gradients[r, d] = gradients[r, d] * weight
-        for d in range(width, gradients.shape[1]):
-            gradients[r, d] = weight
-
-
-@compiled
-def disclose_shared(u: Index, at: Workplace, tally: Disclosed) -> None:
+def disclose_shared(u: Index, at: FeatureScratch, tally: Disclosed) -> None:
     """Note the shared rows of client u, of which something leaves."""
     for place in range(at.people.start[u + 1] - at.people.start[u]):
         if at.draws.send[place]:
@@ -264,73 +246,38 @@ def disclose_shared(u: Index, at: Workplace, tally: Disclosed) -> None:
 
 
 @compiled
-def run_block(
-    cohort: Ints,
-    weights: Values,
-    rules: FeatureVisitRules,
-    G: Values,
-    b: Values,
-    clients: ClientRows,
-    at: Workplace,
-    total: Values,
-    senders: Longs,
-    tally: Disclosed,
-) -> int:
-    """Some clients of a round: what they add to the total, and how many rows they send."""
-    rows = 0
-    for place in range(len(cohort)):
-        u = cohort[place]
-        n = visit_client(u, weights[place], rules, G, b, clients, at)
-        for r in range(n):
-            f = at.rows[r]
-            senders[f] += 1
-            for d in range(total.shape[1]):
-                total[f, d] += at.gradients[r, d]
-        rows += n
+def run_clients(
+    rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: FeatureScratch, block: ClientBlock
+) -> None:
+    """Some clients of a round: the rows that each of them sends."""
+    for place in range(len(block.clients)):
+        u = block.clients[place]
+        n = visit_client(u, rules, G, b, clients, at)
         if n:
-            disclose_shared(u, at, tally)
-    return rows
+            send_rows(place, at.rows[:n], at.gradients[:n], block)
+            disclose_shared(u, at, block.tally)
 
 
 @compiled
 def visit_in_turn(
-    order: Ints, rules: FeatureVisitRules, rate: Any, G: Values, b: Values, clients: ClientRows, at: Workplace
+    order: Ints,
+    rules: FeatureVisitRules,
+    rate: Any,
+    G: Values,
+    b: Values,
+    clients: ClientRows,
+    at: FeatureScratch,
 ) -> None:
     """One client after the other, each at the model the one before left; every visit is a round of its own."""
     width = G.shape[1]
     for step in range(len(order)):
         round_ = rules.round + np.uint64(step)
         now = FeatureVisitRules(round_, rules.alpha, rules.drop, rules.power, rules.clip)
-        for r in range(visit_client(order[step], 1.0, now, G, b, clients, at)):
+        for r in range(visit_client(order[step], now, G, b, clients, at)):
             f = at.rows[r]
             for d in range(width):
                 G[f, d] += rate * at.gradients[r, d]
             b[f] += rate * at.gradients[r, width]
-
-
-@compiled
-def run_channel_block(
-    cohort: Ints,
-    weights: Values,
-    rules: FeatureVisitRules,
-    vector_slice: VectorSlice,
-    G: Values,
-    b: Values,
-    clients: ClientRows,
-    at: Workplace,
-    total: Longs,
-    tally: Disclosed,
-) -> None:
-    """The same through a channel: fixed point, dense over the features."""
-    for place in range(len(cohort)):
-        u = cohort[place]
-        total[0] += 1
-        n = visit_client(u, weights[place], rules, G, b, clients, at)
-        if n == 0:
-            continue
-        secret = at.people.secrets[u]
-        add_fixed_point_rows(np.arange(n), at.rows, at.gradients[:n], vector_slice, secret, rules.round, total)
-        disclose_shared(u, at, tally)
 
 
 @compiled

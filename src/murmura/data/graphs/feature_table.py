@@ -1,4 +1,4 @@
-"""Tables that say of each item what features it has, and the small files beside a graph.
+"""Tables that say of each item what features or which name it has, and the small files beside a graph.
 
 A table with a header has a column of items; `predicate` and `object` beside it make a feature of each row, any
 other column is a predicate of its own (`item,genre,director`; several values in a cell stand between `|`).
@@ -7,146 +7,113 @@ Without header a row is an item and its features, or item, predicate, object whe
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
-from murmura.core.arrays import Ints
+from murmura.core.catalogue import Catalogue
 from murmura.core.errors import DataError
 from murmura.core.features import predicate_of
-from murmura.core.interactions import Vocabulary
-from murmura.data.graphs.graph_triples import COLUMNS
-from murmura.data.sources.item_features import codes_of, side_columns, side_rows
 from murmura.data.tables.column_kinds import quoted_names
-from murmura.data.tables.dialect import GUESSES, named, separator_by_name, sniff_separator
-from murmura.data.tables.text_file import TextFile
+from murmura.data.tables.side_file import SideFile, column_for
+from murmura.data.tables.text_file import read_own_text
 
 VALUES = "|"  # between several values in one cell
+NAMES = ("name", "title", "label", "item_name", "description")  # what a column of names may be called
+FeaturePairs = tuple[pl.Series, pl.Series]  # items and features of them, both as text, in the order of the file
 
 
-@dataclass(frozen=True, eq=False)
-class FeaturePairs:
-    """Items and features of them, both as text, in the order of the file."""
-
-    item: pl.Series
-    label: pl.Series
-
-
-@dataclass(frozen=True)
-class SideLayout:
-    """How a file beside the data is cut, found out from its name and its first line."""
-
-    separator: str
-    quoted: bool
-    header: tuple[str, ...]  # () where there is none
-    width: int
-
-    @staticmethod
-    def of(text: TextFile) -> SideLayout:
-        """The layout of a file; a header is known by a column of items, or by those of triples."""
-        first = text.content.split(b"\n", 1)[0].decode().removesuffix("\r")
-        cut = separator_by_name(text.path, first) or sniff_separator(text.path, [first])
-        quoted = cut in (",", ";")
-        names = tuple(name.strip('"') if quoted else name for name in first.split(cut))
-        headed = names == COLUMNS or _item_column(names) is not None
-        return SideLayout(cut, quoted, names if headed else (), len(names))
-
-    @property
-    def item_place(self) -> int:
-        """Where the items stand; in the first column where no header says it."""
-        key = _item_column(self.header)
-        return 0 if key is None else self.header.index(key)
-
-    @property
-    def is_graph(self) -> bool:
-        """Whether the header says that the rows are triples."""
-        return self.header == COLUMNS
-
-
-def read_features(text: TextFile, bad: Counter[str] | None = None) -> FeaturePairs:
+def read_features(file: SideFile) -> FeaturePairs:
     """The pairs of a table of features in any of its forms."""
-    layout = SideLayout.of(text)
-    if not layout.header:
-        return _headless(text, layout, bad)
-    key = _item_column(layout.header)
-    assert key is not None  # which is what makes it a header
-    triples = set(layout.header) == {key, "predicate", "object"}
-    columns = side_columns(text, layout.separator, layout.width, True, layout.quoted, triples, bad)
-    named = dict(zip(layout.header, columns))
+    key = file.item_column
+    if key is None:
+        return _headless(file)
+    triples = set(file.names) == {key, "predicate", "object"}
+    named = dict(zip(file.names, file.columns(len(file.names), triples)))
     item = named.pop(key)
     if triples:
         return predicate_and_object([item, named["predicate"], named["object"]])
     if not named:
         raise DataError(
-            f"{text.path}, line 1: the header must name a column of features beside {quoted_names([key])}, but "
-            "names none; add one."
+            f"{file.text.path}, line 1: the header must name a column of features beside "
+            f"{quoted_names([key])}, but names none; add one."
         )
-    parts = [_column(item, name, cells) for name, cells in named.items()]
-    return FeaturePairs(pl.concat([part.item for part in parts]), pl.concat([part.label for part in parts]))
+    items, labels = zip(*(_column(item, name, cells) for name, cells in named.items()))
+    return pl.concat(items), pl.concat(labels)
 
 
-def predicate_and_object(columns: list[pl.Series], names: Mapping[str, str] | None = None) -> FeaturePairs:
+def predicate_and_object(columns: list[pl.Series], names: Mapping[str, str] = {}) -> FeaturePairs:
     """Item, predicate, object: a feature for each row, `predicate=object`; `names` of numbered predicates."""
     item, predicate, thing = columns
-    known = names or {}
     written = predicate.unique()
-    full = [predicate_of(known.get(name, name), chain=True) for name in written]
-    return FeaturePairs(item, predicate.replace_strict(written, full, return_dtype=pl.String) + "=" + thing)
+    full = [predicate_of(names.get(name, name), chain=True) for name in written]
+    return item, predicate.replace_strict(written, full, return_dtype=pl.String) + "=" + thing
 
 
-def listed_features(text: TextFile, separator: str = "\t", bad: Counter[str] | None = None) -> FeaturePairs:
+def listed_features(file: SideFile) -> FeaturePairs:
     """An item and then its features in each row, as many as it has."""
-    rows = list(side_rows(text, separator, 1, bad=bad))
+    rows = list(file.rows(1))
     owner = [row[0] for row in rows for _ in row[1:]]
     labels = [label for row in rows for label in row[1:]]
-    return FeaturePairs(pl.Series(owner, dtype=pl.String), pl.Series(labels, dtype=pl.String))
+    return pl.Series(owner, dtype=pl.String), pl.Series(labels, dtype=pl.String)
 
 
-def read_mapping(text: TextFile, bad: Counter[str] | None = None) -> tuple[pl.Series, pl.Series]:
+def read_mapping(file: SideFile) -> tuple[pl.Series, pl.Series]:
     """Items and where each stands in the graph: an item, perhaps its title, and last the entity."""
-    layout = SideLayout.of(text)
-    width = 3 if layout.width >= 3 else 2
-    headed = bool(layout.header)
-    columns = side_columns(text, layout.separator, width, headed, layout.quoted, bad=bad)
+    columns = file.columns(3 if file.layout.width >= 3 else 2)
     return columns[0], columns[-1]
 
 
-def read_labels(text: TextFile, bad: Counter[str] | None = None) -> dict[str, str]:
+def read_labels(file: SideFile) -> dict[str, str]:
     """What to call entities and predicates: one and its name in each row; the last name of one counts."""
-    layout = SideLayout.of(text)
-    entity, name = side_columns(text, layout.separator, 2, False, layout.quoted, strict=True, bad=bad)
+    whole = replace(file, layout=replace(file.layout, header=False))
+    entity, name = whole.columns(2, strict=True)
     return dict(zip(entity, name))
 
 
-def known_items(path: Path, items: Vocabulary, ids: pl.Series, notes: list[str]) -> Ints:
-    """The codes of the items of a file; those the data does not have are -1, and noted."""
-    codes = codes_of(items, ids)
-    strange = ids.filter(pl.Series(codes < 0))
-    if len(ids) and len(strange) == len(ids):
+def with_names(catalogue: Catalogue, path: Path) -> tuple[Catalogue, tuple[str, ...]]:
+    """The catalogue with the names of a file in place of its source's, and what is to be said about them."""
+    text, said = read_own_text(path)
+    file, notes = SideFile.of(text), list(said)
+    ids, names = _names(file)
+    column = column_for(catalogue.items, file.known_items(catalogue.items, ids, notes), names)
+    without = int((column == "").sum())
+    if without:
+        notes.append(f"{path.name}: {without:,} of {len(column):,} items have no name; their ids are shown.")
+    return replace(catalogue, names=column), tuple(notes)
+
+
+def _names(file: SideFile) -> tuple[pl.Series, pl.Series]:
+    """Items and names: by the header, otherwise the first column and the second."""
+    width = file.layout.width
+    if width < 2:
         raise DataError(
-            f"{path}: it must name items of the data such as {quoted_names(_some(items))}, but names "
-            f"{quoted_names(ids.unique(maintain_order=True).head(3).to_list())}; name another file."
+            f"{file.text.path}: it must have a column of items and one of their names, but has one column; add "
+            "the other."
         )
-    if len(strange):
-        rows = "1 entry is of an item" if len(strange) == 1 else f"{len(strange):,} entries are of items"
-        such = quoted_names(strange.unique(maintain_order=True).head(3).to_list())
-        notes.append(f"{path.name}: {rows} that the data does not have ({such}); left out.")
-    return codes
+    columns = file.columns(width)
+    if not file.names:
+        return columns[0], columns[1]
+    lower = [name.lower() for name in file.names]
+    item = file.names.index(file.item_column or file.names[0])
+    usual = [lower.index(name) for name in NAMES if name in lower]
+    others = [place for place in range(width) if place != item]
+    if not usual and len(others) > 1:
+        raise DataError(
+            f"{file.text.path}: a column must be called {' or '.join(NAMES[:2])}, but they are "
+            f"{quoted_names(list(file.names))}; rename the one with the names."
+        )
+    return columns[item], columns[[*usual, *others][0]]
 
 
-def _headless(text: TextFile, layout: SideLayout, bad: Counter[str] | None) -> FeaturePairs:
-    if layout.width == 3 and _rectangular(text, layout):
-        columns = side_columns(text, layout.separator, 3, quoted=layout.quoted, strict=True, bad=bad)
-        return predicate_and_object(columns)
-    return listed_features(text, layout.separator, bad)
-
-
-def _rectangular(text: TextFile, layout: SideLayout) -> bool:
-    rows = side_rows(text, layout.separator, 1, quoted=layout.quoted, bad=Counter())
-    return all(len(row) == layout.width for row in rows)
+def _headless(file: SideFile) -> FeaturePairs:
+    if file.layout.width == 3:
+        anything = replace(file, skip_bad=True, bad=file.bad.copy())
+        if all(len(row) == 3 for row in anything.rows(1)):
+            return predicate_and_object(file.columns(3, strict=True))
+    return listed_features(replace(file, layout=replace(file.layout, quoted=False)))
 
 
 def _column(item: pl.Series, name: str, cells: pl.Series) -> FeaturePairs:
@@ -154,14 +121,4 @@ def _column(item: pl.Series, name: str, cells: pl.Series) -> FeaturePairs:
     frame = pl.DataFrame({"item": item, "cell": cells.str.split(VALUES)}).explode("cell")
     frame = frame.with_columns(pl.col("cell").str.strip_chars()).filter(pl.col("cell") != "")
     start = "" if name == "feature" else predicate_of(name) + "="
-    return FeaturePairs(frame["item"], start + frame["cell"])
-
-
-def _item_column(names: Sequence[str]) -> str | None:
-    """The column of items: one of the usual names anywhere, or the first one if it speaks of items."""
-    usual = next((name for name in GUESSES["item"] if name in names), None)
-    return usual or named(names[:1], {}).get("item")
-
-
-def _some(items: Vocabulary) -> list[str]:
-    return [str(label) for label in items.labels[:3].tolist()]
+    return frame["item"], start + frame["cell"]

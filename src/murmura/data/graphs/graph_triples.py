@@ -8,55 +8,22 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from murmura.core.errors import DataError, MissingExtraError
-from murmura.data.sources.item_features import side_columns
-from murmura.data.tables.column_kinds import quoted
-from murmura.data.tables.text_file import TextFile, read_text
-from murmura.data.tables.text_table import left_out
+from murmura.data.tables.column_kinds import TextLayout, quoted
+from murmura.data.tables.side_file import TRIPLES, SideFile
+from murmura.data.tables.text_file import read_text
 
 _BASE = "http://relative.invalid/"  # of addresses without one; rdflib's own would be this computer's folder
 
 
-def read_turtle(text: TextFile) -> list[tuple[str, str, str]]:
-    """Subject, predicate and object of every triple, ascending; a mistake is named with its line."""
-    try:
-        from rdflib import BNode, Graph
-        from rdflib.plugins.parsers.notation3 import BadSyntax
-    except ImportError:
-        raise MissingExtraError("a graph in Turtle", "graphs") from None
-
-    logging.getLogger("rdflib.term").setLevel(logging.ERROR)  # it prints a traceback for an odd literal
-    graph = Graph()
-    try:
-        graph.parse(data=text.content, format="turtle", publicID=_BASE)
-    except BadSyntax as error:
-        raise DataError(
-            f"{text.path}, line {error.lines + 1}: the file must be Turtle, but here it is not "
-            f"({error._why}); correct the line."
-        ) from None
-    except (IndexError, ValueError, AssertionError, RecursionError) as error:  # what its parser trips over
-        raise DataError(
-            f"{text.path}: the file must be Turtle, but it ends too early or nests too deep "
-            f"({type(error).__name__}); correct it."
-        ) from None
-
-    def written(node: object) -> str:
-        name = f"_:{text.path.name}/{node}" if isinstance(node, BNode) else str(node)
-        return name.encode(errors="replace").decode()  # half of a surrogate pair is no character
-
-    return sorted((written(s), written(p), written(o)) for s, p, o in graph)
-
-
-COLUMNS = ("subject", "predicate", "object")
 BLANK = "_:"  # how a node without a name begins
-_SCHEMA = dict.fromkeys(COLUMNS, pl.String)
+_SCHEMA = dict.fromkeys(TRIPLES, pl.String)
 
 # the grammar of https://www.w3.org/TR/n-triples/, line by line
 _ESCAPE = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
@@ -93,8 +60,9 @@ def read_graph(path: Path, skip_bad: bool = False) -> Graph:
         raise DataError(
             f"{path}: the folder must hold files of a graph ({', '.join(READERS)}), but has none; name a file."
         )
-    read = [_read(read_text(file), skip_bad) for file in files]
-    return whole_graph(path, joined([graph.triples for graph in read]), [n for g in read for n in g.notes])
+    read = [SideFile(read_text(file), TextLayout("\t"), skip_bad=skip_bad) for file in files]
+    triples = joined([READERS[_suffix(one.text.path)](one) for one in read])
+    return whole_graph(path, triples, [note for one in read for note in one.notes])
 
 
 def whole_graph(path: Path, triples: pl.DataFrame, notes: Sequence[str] = ()) -> Graph:
@@ -111,55 +79,76 @@ def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=_SCHEMA), *parts])
 
 
-def edge_list(text: TextFile, predicate: str, bad: Counter[str] | None = None) -> pl.DataFrame:
-    """The triples of one predicate: a subject and an object in each line, after a space or a tab."""
-    cut = "\t" if b"\t" in text.content else " "
-    subject, thing = side_columns(text, cut, 2, strict=True, bad=bad)
-    return _frame(subject, pl.repeat(predicate, len(subject), dtype=pl.String, eager=True), thing)
+def edge_list(file: SideFile, predicate: str = "") -> pl.DataFrame:
+    """A subject and an object in each line, after a space or a tab; the predicate is the file's name."""
+    cut = TextLayout("\t" if b"\t" in file.text.content else " ")
+    subject, thing = replace(file, layout=cut).columns(2, strict=True)
+    named = predicate or file.text.path.name.split(".edgelist")[0]
+    return _frame(subject, pl.repeat(named, len(subject), dtype=pl.String, eager=True), thing)
 
 
-def read_ntriples(text: TextFile, bad: Counter[str] | None = None) -> pl.DataFrame:
-    """The triples of an N-Triples file; a line that is none is an error, or counted in `bad`."""
+def read_ntriples(file: SideFile) -> pl.DataFrame:
+    """The triples of an N-Triples file; a line that is none is bad."""
     rows: list[tuple[str, str, str]] = []
-    within = f"{BLANK}{text.path.name}/"
-    for number, line in enumerate(text.content.decode().split("\n"), 1):
+    path = file.text.path
+    within = f"{BLANK}{path.name}/"
+    for number, line in enumerate(file.text.content.decode().split("\n"), 1):
         line = line.removesuffix("\r")
         found = _TRIPLE.fullmatch(line)
         triple = _parts(found, within) if found else None
         if triple is not None:
             rows.append(triple)
         elif found or not _NOTHING.fullmatch(line):
-            if bad is None:
+            if not file.skip_bad:
                 raise DataError(
-                    f"{text.path}, line {number}: a triple must be '<subject> <predicate> <object> .', but is "
+                    f"{path}, line {number}: a triple must be '<subject> <predicate> <object> .', but is "
                     f"{quoted(line)}; correct the line or skip bad ones (skip_bad, --skip-bad)."
                 )
-            bad["no triple"] += 1
+            file.bad["no triple"] += 1
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
-def table_of_triples(
-    text: TextFile, separator: str, header: bool, quoted: bool = False, bad: Counter[str] | None = None
-) -> pl.DataFrame:
+def table_of_triples(file: SideFile) -> pl.DataFrame:
     """The triples of a table: subject, predicate, object."""
-    return _frame(*side_columns(text, separator, 3, header, quoted, strict=True, bad=bad))
+    return _frame(*file.columns(3, strict=True))
 
 
-def _read(text: TextFile, skip_bad: bool) -> Graph:
-    bad: Counter[str] = Counter()
-    triples = READERS[_suffix(text.path)](text, bad if skip_bad else None)
-    return Graph(triples, left_out(text.path.name, bad))
+def read_turtle(file: SideFile) -> pl.DataFrame:
+    """Subject, predicate and object of every triple, ascending; a mistake is named with its line."""
+    text = file.text
+    try:
+        from rdflib import BNode, Graph
+        from rdflib.plugins.parsers.notation3 import BadSyntax
+    except ImportError:
+        raise MissingExtraError("a graph in Turtle", "graphs") from None
+
+    logging.getLogger("rdflib.term").setLevel(logging.ERROR)  # it prints a traceback for an odd literal
+    graph = Graph()
+    try:
+        graph.parse(data=text.content, format="turtle", publicID=_BASE)
+    except BadSyntax as error:
+        raise DataError(
+            f"{text.path}, line {error.lines + 1}: the file must be Turtle, but here it is not "
+            f"({error._why}); correct the line."
+        ) from None
+    except (IndexError, ValueError, AssertionError, RecursionError) as error:  # what its parser trips over
+        raise DataError(
+            f"{text.path}: the file must be Turtle, but it ends too early or nests too deep "
+            f"({type(error).__name__}); correct it."
+        ) from None
+
+    def written(node: object) -> str:
+        name = f"{BLANK}{text.path.name}/{node}" if isinstance(node, BNode) else str(node)
+        return name.encode(errors="replace").decode()  # half of a surrogate pair is no character
+
+    triples = sorted((written(s), written(p), written(o)) for s, p, o in graph)
+    return pl.DataFrame(triples, schema=_SCHEMA, orient="row")
 
 
-def _edges(text: TextFile, bad: Counter[str] | None) -> pl.DataFrame:
-    """An edge list whose file bears the predicate's name."""
-    return edge_list(text, text.path.name.split(".edgelist")[0], bad)
-
-
-READERS: dict[str, Callable[[TextFile, Counter[str] | None], pl.DataFrame]] = {
+READERS: dict[str, Callable[[SideFile], pl.DataFrame]] = {
     ".nt": read_ntriples,
-    ".ttl": lambda text, _: pl.DataFrame(read_turtle(text), schema=_SCHEMA, orient="row"),
-    ".edgelist": _edges,
+    ".ttl": read_turtle,
+    ".edgelist": edge_list,
 }
 
 
@@ -169,7 +158,7 @@ def _suffix(path: Path) -> str:
 
 
 def _frame(subject: pl.Series, predicate: pl.Series, thing: pl.Series) -> pl.DataFrame:
-    return pl.DataFrame(dict(zip(COLUMNS, (subject, predicate, thing))), schema=_SCHEMA)
+    return pl.DataFrame(dict(zip(TRIPLES, (subject, predicate, thing))), schema=_SCHEMA)
 
 
 def _parts(found: re.Match[str], within: str) -> tuple[str, str, str] | None:

@@ -17,18 +17,11 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.features import HOP, last_part, predicate_of
 from murmura.core.settings import Flag, settings
 from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, Exploration, explore
-from murmura.data.graphs.feature_table import (
-    SideLayout,
-    known_items,
-    read_features,
-    read_labels,
-    read_mapping,
-)
+from murmura.data.graphs.feature_table import read_features, read_labels, read_mapping
 from murmura.data.graphs.graph_triples import Graph, is_graph, read_graph, table_of_triples, whole_graph
-from murmura.data.sources.item_features import column_for, relation_of_codes
 from murmura.data.tables.column_kinds import quoted_names
-from murmura.data.tables.text_file import TextFile, read_text
-from murmura.data.tables.text_table import left_out
+from murmura.data.tables.side_file import SideFile, column_for, relation_of
+from murmura.data.tables.text_file import read_text
 
 
 def parse_hops(hops: list[str]) -> list[list[str]]:
@@ -105,14 +98,10 @@ def _graph(path: Path, files: FeatureFiles) -> Graph | None:
     """The graph that a path holds; None: it is a table of items."""
     if is_graph(path):
         return read_graph(path, files.skip_bad)
-    text = read_text(path)
-    layout = SideLayout.of(text)
-    if not layout.is_graph and (layout.header or files.mapping is None):
+    file = SideFile.of(read_text(path), files.skip_bad)
+    if not file.is_graph and (file.names or files.mapping is None):
         return None
-    bad: Counter[str] = Counter()
-    skipped = bad if files.skip_bad else None
-    triples = table_of_triples(text, layout.separator, layout.is_graph, layout.quoted, skipped)
-    return whole_graph(path, triples, left_out(path.name, bad))
+    return whole_graph(path, table_of_triples(file), file.notes)
 
 
 def _table(path: Path, catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Relation:
@@ -120,26 +109,24 @@ def _table(path: Path, catalogue: Catalogue, files: FeatureFiles, notes: list[st
         raise SettingError(
             f"mapping, hops and exclude are for a graph, but {path} is a table of items; leave them out."
         )
-    bad: Counter[str] = Counter()
-    pairs = read_features(read_text(path), bad if files.skip_bad else None)
-    notes.extend(left_out(path.name, bad))
-    codes = known_items(path, catalogue.items, pairs.item, notes)
-    here = pl.Series(codes >= 0)
-    known = pl.DataFrame({"item": pl.Series(codes).filter(here), "label": pairs.label.filter(here)}).unique()
+    file = SideFile.of(read_text(path), files.skip_bad)
+    item, label = read_features(file)
+    notes.extend(file.notes)
+    codes = pl.Series(file.known_items(catalogue.items, item, notes))
+    known = pl.DataFrame({"item": codes, "label": label}).filter(pl.col("item") >= 0).unique()
     often = known.filter(pl.len().over("label") >= (files.feature_items or 1))
-    return relation_of_codes(often["item"].to_numpy(), often["label"])
+    return relation_of(often["item"].to_numpy(), often["label"])
 
 
 def _mapped(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> tuple[Ids, Ints, pl.Series]:
     """The link of every item, and the items with their entities; what is no item of the data is left out."""
     assert files.mapping is not None
-    bad: Counter[str] = Counter()
-    ids, entity = read_mapping(read_text(files.mapping), bad if files.skip_bad else None)
-    notes.extend(left_out(files.mapping.name, bad))
-    codes = known_items(files.mapping, catalogue.items, ids, notes)
+    file = SideFile.of(read_text(files.mapping), files.skip_bad)
+    ids, entity = read_mapping(file)
+    notes.extend(file.notes)
+    codes = file.known_items(catalogue.items, ids, notes)
     here = codes >= 0
-    item, entity = codes[here], entity.filter(pl.Series(here))
-    return column_for(catalogue.items, catalogue.items.labels[item], entity), item, entity
+    return column_for(catalogue.items, codes, entity), codes[here], entity.filter(pl.Series(here))
 
 
 def _own_entities(catalogue: Catalogue) -> tuple[Ints, pl.Series]:
@@ -173,16 +160,17 @@ def _nothing(path: Path, graph: bool, rules: Exploration) -> str:
 def _labelled(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Catalogue:
     """The same features under names; what is not named stays as it is."""
     assert files.labels is not None
-    text: TextFile = read_text(files.labels)
-    bad: Counter[str] = Counter()
-    names = read_labels(text, bad if files.skip_bad else None)
-    notes.extend(left_out(text.path.name, bad))
+    file = SideFile.of(read_text(files.labels), files.skip_bad)
+    names = read_labels(file)
+    notes.extend(file.notes)
     features = catalogue.features
     if features is None:
-        raise SettingError(f"{text.path} names features, but the data has none of a graph; give features too.")
+        raise SettingError(
+            f"{files.labels} names features, but the data has none of a graph; give features too."
+        )
     labels = _distinct(features.labels, tuple(_named(label, names) for label in features.labels))
     if labels == features.labels:
-        notes.append(f"{text.path.name}: nothing in it is part of a feature, so no name was used.")
+        notes.append(f"{files.labels.name}: nothing in it is part of a feature, so no name was used.")
     return replace(catalogue, features=replace(features, labels=labels))
 
 

@@ -6,7 +6,6 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError
 from murmura.data.sources.source import Source, SourceFile, SourceFolder
 from murmura.data.tables.column_kinds import ColumnKind, TextLayout, quoted_names
-from murmura.data.tables.text_table import interactions_of
 
 # ids are text even where they look like numbers: their order decides ties, and the papers' was that of text
 _KINDS = {
@@ -15,8 +14,9 @@ _KINDS = {
     "value": ColumnKind.VALUE,
     "time": ColumnKind.SECONDS,
 }
-RATINGS = TextLayout("\t", {"user": "user_id", "item": "item_id", "value": "rating", "time": "utc"}, _KINDS)
-ORIGINAL = TextLayout(",", {"user": 0, "item": 1, "value": 2, "time": 3}, _KINDS, header=False, width=4)
+_NAMES = {"user": "user_id", "item": "item_id", "value": "rating", "time": "utc"}
+RATINGS = TextLayout("\t", _NAMES, _KINDS, header=True)
+ORIGINAL = TextLayout(",", {"user": 0, "item": 1, "value": 2, "time": 3}, _KINDS, width=4)
 HEADER = "user_id\titem_id\trating\tutc"
 
 
@@ -24,7 +24,7 @@ def read(folder: SourceFolder) -> Dataset:
     """One file of ratings: tab-separated with the header above, or McAuley's `ratings_*.csv` without header."""
     name = _file(folder)
     layout = ORIGINAL if name.endswith(".csv") else RATINGS
-    interactions = interactions_of([folder.rows(name, layout)])
+    interactions = folder.interactions(name, layout)
     return folder.dataset(interactions, Catalogue(interactions.items))
 
 

@@ -21,7 +21,7 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, MissingExtraError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
-from murmura.data.sources.movielens import GENRE, LATEST_TERMS, NO_GENRES, OWNER, movies_of
+from murmura.data.sources.movielens import GENRE, LATEST_TERMS, OWNER, listed_genres, movies_of
 from murmura.data.sources.source import Source, SourceFolder
 
 ROWS, USERS, ITEMS = 100_004, 671, 9_066
@@ -48,9 +48,9 @@ def read(folder: SourceFolder) -> Dataset:
                 np.savez(file, allow_pickle=False, **columns)
         except DataError:
             folder.notes.append(f"the cache {kept} cannot be written: the package is read again next time.")
-    items, ids = interactions.items, columns["movie"]
-    listed = [text.split("|") if text != NO_GENRES else [] for text in columns["genres"].tolist()]
-    titles, genres = movies_of(items, ids, columns["title"].tolist(), listed)
+    items = interactions.items
+    listed = [listed_genres(text) for text in columns["genres"].tolist()]
+    titles, genres = movies_of(items, items.find(columns["movie"]), columns["title"].tolist(), listed)
     return folder.dataset(interactions, Catalogue(items, titles, genres, category=GENRE))
 
 

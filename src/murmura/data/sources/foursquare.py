@@ -9,15 +9,16 @@ import numpy as np
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.errors import DataError
 from murmura.data.sources.amazon import FEDBPR_FILES
-from murmura.data.sources.item_features import relation_of_rows
 from murmura.data.sources.source import Source, SourceFile, SourceFolder
 from murmura.data.tables.column_kinds import ColumnKind, TextLayout
+from murmura.data.tables.side_file import relation_of
 from murmura.data.tables.text_table import interactions_of
 
 CHECK_INS = TextLayout(
     "\t",
     {"user": "user_id", "item": "venue_id", "time": "utc", "category": "type"},
     {"user": ColumnKind.NUMBER_ID, "item": ColumnKind.TEXT_ID, "category": ColumnKind.LABEL},
+    header=True,
     repeats=True,  # people come back
 )
 HEADER = "user_id\tvenue_id\ttype\tutc"
@@ -32,7 +33,7 @@ def read(folder: SourceFolder) -> Dataset:
     frames = [folder.rows(name, CHECK_INS) for name in _cities(folder)]
     interactions = interactions_of(frames)
     names = [clean(name) for frame in frames for name in frame["category"].to_list()]
-    types = relation_of_rows(interactions, names)
+    types = relation_of(interactions.item, names)
     roots, named = _roots(folder, types), types.prefixed("venueType=")
     return folder.dataset(interactions, Catalogue(interactions.items, categories=roots, features=named))
 

@@ -5,63 +5,54 @@
 from __future__ import annotations
 
 from murmura.core.arrays import Ids
-from murmura.core.catalogue import Catalogue, Dataset, Relation
-from murmura.core.interactions import Vocabulary
+from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.interactions import Interactions
 from murmura.data.graphs.feature_table import listed_features, predicate_and_object, read_mapping
-from murmura.data.sources.item_features import column_for, number_ids, relation_for, side_columns
 from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
 from murmura.data.tables.column_kinds import ColumnKind, TextLayout
-from murmura.data.tables.text_table import interactions_of
+from murmura.data.tables.side_file import column_for, relation_of
 
 RATINGS = TextLayout(
     "\t",
     {"user": 0, "item": 1, "value": 2},
     {"user": ColumnKind.NUMBER_ID, "item": ColumnKind.NUMBER_ID, "value": ColumnKind.VALUE},
-    header=False,
     width=3,
 )
+TABS = TextLayout("\t")
 
 
 def read_yahoo(folder: SourceFolder) -> Dataset:
     """`dataset.tsv`, `item-features.map.tsv` (an item, then its features) and `mappingLinkedData.tsv`."""
-    interactions = interactions_of([folder.rows("dataset.tsv", RATINGS)])
-    items = interactions.items
-    links, features = _links(folder, items), None
-    mapped = folder.optional("item-features.map.tsv")
+    data, links = _rows_and_links(folder)
+    mapped, features = folder.optional("item-features.map.tsv", TABS), None
     if mapped is not None:
-        pairs = listed_features(mapped)
-        features = relation_for(items, number_ids(mapped, pairs.item), pairs.label)
-    return folder.dataset(interactions, Catalogue(items, features=features, links=links))
+        ids, labels = listed_features(mapped)
+        features = relation_of(mapped.codes(data.items, ids), labels)
+    return folder.dataset(data, Catalogue(data.items, features=features, links=links))
 
 
 def read_facebook(folder: SourceFolder) -> Dataset:
-    """`dataset.tsv`, `item_features.tsv`, `predicate_mapping.tsv` and `mappingLinkedData.tsv`."""
-    interactions = interactions_of([folder.rows("dataset.tsv", RATINGS)])
-    items = interactions.items
-    links = _links(folder, items)
-    return folder.dataset(interactions, Catalogue(items, features=_features(folder, items), links=links))
+    """`dataset.tsv`, `item_features.tsv`, `predicate_mapping.tsv` and `mappingLinkedData.tsv`.
+
+    A feature is a (predicate, object) pair, written `predicate=object`; `p~q` is a predicate of two hops.
+    """
+    data, links = _rows_and_links(folder)
+    mapped, features = folder.optional("item_features.tsv", TABS), None
+    predicates = folder.optional("predicate_mapping.tsv", TABS)
+    if mapped is not None:
+        names = {code: name for name, code in zip(*predicates.columns(2))} if predicates is not None else {}
+        ids, labels = predicate_and_object(mapped.columns(3), names)
+        features = relation_of(mapped.codes(data.items, ids), labels)
+    return folder.dataset(data, Catalogue(data.items, features=features, links=links))
 
 
-def _features(folder: SourceFolder, items: Vocabulary) -> Relation | None:
-    """A feature is a (predicate, object) pair, written `predicate=object`; `p~q` is a predicate of two hops."""
-    mapped, predicates = folder.optional("item_features.tsv"), folder.optional("predicate_mapping.tsv")
-    if mapped is None:
-        return None
-    names = {}
-    if predicates is not None:
-        name, code = side_columns(predicates, "\t", 2)
-        names = dict(zip(code, name))
-    pairs = predicate_and_object(side_columns(mapped, "\t", 3), names)
-    return relation_for(items, number_ids(mapped, pairs.item), pairs.label)
-
-
-def _links(folder: SourceFolder, items: Vocabulary) -> Ids | None:
-    """The DBpedia entity of every item."""
-    linked = folder.optional("mappingLinkedData.tsv")
+def _rows_and_links(folder: SourceFolder) -> tuple[Interactions, Ids | None]:
+    """The ratings, and the DBpedia entity of every item."""
+    data, linked = folder.interactions("dataset.tsv", RATINGS), folder.optional("mappingLinkedData.tsv")
     if linked is None:
-        return None
+        return data, None
     ids, texts = read_mapping(linked)
-    return column_for(items, number_ids(linked, ids), texts)
+    return data, column_for(data.items, linked.codes(data.items, ids), texts)
 
 
 YAHOO_MOVIES = Source(

@@ -5,18 +5,19 @@ Harper and Konstan, "The MovieLens Datasets: History and Context", ACM TiiS 5(4)
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import polars as pl
 
-from murmura.core.arrays import Ids, Longs
+from murmura.core.arrays import Ids, Ints
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Vocabulary
 from murmura.data.graphs.feature_table import read_mapping
 from murmura.data.graphs.graph_triples import edge_list, joined
-from murmura.data.sources.item_features import column_for, number_ids, relation_for, side_rows
 from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
 from murmura.data.tables.column_kinds import ColumnKind, TextLayout
-from murmura.data.tables.text_table import interactions_of
+from murmura.data.tables.side_file import SideFile, column_for, relation_of
 
 OWNER = "GroupLens Research, University of Minnesota"
 _FILES = "https://files.grouplens.org/datasets/movielens"
@@ -35,56 +36,60 @@ _PROPERTIES = (
 
 def read_1m(folder: SourceFolder) -> Dataset:
     """`ratings.dat`, `movies.dat` (latin-1, `::`), and DBpedia links and triples where they lie beside them."""
-    layout = TextLayout("::", _PLACES, _KINDS, header=False, width=4)
-    interactions = interactions_of([folder.rows("ratings.dat", layout)])
-    items = interactions.items
-    names, genres = None, None
-    movies = folder.optional("movies.dat", "latin-1")
-    if movies is not None:
-        rows = list(side_rows(movies, "::", 3))
-        ids = number_ids(movies, [row[0] for row in rows])
-        names, genres = movies_of(items, ids, [row[1] for row in rows], [row[2].split("|") for row in rows])
-    links, features = _dbpedia(folder, items)
-    return folder.dataset(interactions, Catalogue(items, names, genres, features, links, GENRE))
+    data = folder.interactions("ratings.dat", TextLayout("::", _PLACES, _KINDS, width=4))
+    movies = folder.optional("movies.dat", TextLayout("::", encoding="latin-1"))
+    titles, genres = _titles_and_genres(data.items, movies, 3, lambda row: row[2].split("|"))
+    links, features = _dbpedia(folder, data.items)
+    return folder.dataset(data, Catalogue(data.items, titles, genres, features, links, GENRE))
 
 
 def read_100k(folder: SourceFolder) -> Dataset:
     """`u.data` (tabs), `u.item` (latin-1, `|`, one flag per genre) and `u.genre`."""
-    layout = TextLayout("\t", _PLACES, _KINDS, header=False, width=4)
-    interactions = interactions_of([folder.rows("u.data", layout)])
-    names, genres = None, None
-    movies, titles = folder.optional("u.item", "latin-1"), folder.optional("u.genre", "latin-1")
-    if movies is not None and titles is not None:
-        labels = [row[0] for row in side_rows(titles, "|", 2)]
-        rows = list(side_rows(movies, "|", 5 + len(labels)))
-        ids = number_ids(movies, [row[0] for row in rows])
-        flagged = [[label for label, flag in zip(labels, row[5:]) if flag == "1"] for row in rows]
-        names, genres = movies_of(interactions.items, ids, [row[1] for row in rows], flagged)
-    return folder.dataset(interactions, Catalogue(interactions.items, names, genres, category=GENRE))
+    data = folder.interactions("u.data", TextLayout("\t", _PLACES, _KINDS, width=4))
+    flags = TextLayout("|", encoding="latin-1")
+    movies, named = folder.optional("u.item", flags), folder.optional("u.genre", flags)
+    labels = [row[0] for row in named.rows(2)] if named is not None and movies is not None else []
+
+    def flagged(row: list[str]) -> list[str]:
+        return [label for label, flag in zip(labels, row[5:]) if flag == "1"]
+
+    known = movies if named is not None else None
+    titles, genres = _titles_and_genres(data.items, known, 5 + len(labels), flagged)
+    return folder.dataset(data, Catalogue(data.items, titles, genres, category=GENRE))
 
 
 def read_latest(folder: SourceFolder) -> Dataset:
     """`ratings.csv` and `movies.csv` (UTF-8, comma, quoted where a title holds one)."""
     names = {"user": "userId", "item": "movieId", "value": "rating", "time": "timestamp"}
-    layout = TextLayout(",", names, _KINDS, quoted=True)
-    interactions = interactions_of([folder.rows("ratings.csv", layout)])
-    titles, genres = None, None
-    movies = folder.optional("movies.csv")
-    if movies is not None:
-        rows = list(side_rows(movies, ",", 3, header=True, quoted=True))
-        ids = number_ids(movies, [row[0] for row in rows])
-        listed = [row[2].split("|") if row[2] != NO_GENRES else [] for row in rows]
-        titles, genres = movies_of(interactions.items, ids, [row[1] for row in rows], listed)
-    return folder.dataset(interactions, Catalogue(interactions.items, titles, genres, category=GENRE))
+    data = folder.interactions("ratings.csv", TextLayout(",", names, _KINDS, header=True, quoted=True))
+    movies = folder.optional("movies.csv", TextLayout(",", header=True, quoted=True))
+    titles, genres = _titles_and_genres(data.items, movies, 3, lambda row: listed_genres(row[2]))
+    return folder.dataset(data, Catalogue(data.items, titles, genres, category=GENRE))
+
+
+def _titles_and_genres(
+    items: Vocabulary, movies: SideFile | None, width: int, genres_of: Callable[[list[str]], list[str]]
+) -> tuple[Ids | None, Relation | None]:
+    """The title and the genres of every item, from a file of movies: number, title, and what says genres."""
+    if movies is None:
+        return None, None
+    rows = list(movies.rows(width))
+    codes = movies.codes(items, pl.Series([row[0] for row in rows], dtype=pl.String))
+    return movies_of(items, codes, [row[1] for row in rows], [genres_of(row) for row in rows])
+
+
+def listed_genres(text: str) -> list[str]:
+    """Genres as the `latest` editions list them."""
+    return text.split("|") if text != NO_GENRES else []
 
 
 def movies_of(
-    items: Vocabulary, ids: Longs, titles: list[str], genres: list[list[str]]
+    items: Vocabulary, codes: Ints, titles: list[str], genres: list[list[str]]
 ) -> tuple[Ids, Relation]:
-    """The title and the genres of every item."""
-    owner = np.repeat(ids, [len(listed) for listed in genres])
-    categories = relation_for(items, owner, [genre for listed in genres for genre in listed])
-    return column_for(items, ids, titles), categories
+    """The title and the genres of every item, by the items' codes."""
+    owner = np.repeat(codes, [len(listed) for listed in genres])
+    categories = relation_of(owner, [genre for listed in genres for genre in listed])
+    return column_for(items, codes, titles), categories
 
 
 def _dbpedia(folder: SourceFolder, items: Vocabulary) -> tuple[Ids | None, Relation | None]:
@@ -94,15 +99,15 @@ def _dbpedia(folder: SourceFolder, items: Vocabulary) -> tuple[Ids | None, Relat
     mapping = folder.optional("dbpedia/MappingMovielens2DBpedia-1.2.tsv")
     if mapping is None:
         return None, None
-    column, links = read_mapping(mapping)
-    ids = number_ids(mapping, column)
+    ids, links = read_mapping(mapping)
+    codes = mapping.codes(items, ids)
     files = {name: folder.optional(f"dbpedia/{name}.edgelist") for name in _PROPERTIES}
     edges = [edge_list(file, name) for name, file in files.items() if file is not None]
     # where two movies stand at one address the last has it: the kept splits rest on that
-    movies = pl.DataFrame({"subject": links, "movie": ids}).unique("subject", keep="last")
+    movies = pl.DataFrame({"subject": links, "movie": codes}).unique("subject", keep="last")
     known = joined(edges).join(movies, on="subject")
     labels = known["predicate"] + "=" + known["object"]
-    return column_for(items, ids, links), relation_for(items, known["movie"].to_numpy(), labels)
+    return column_for(items, codes, links), relation_of(known["movie"].to_numpy(), labels)
 
 
 _TERMS = "research use, no redistribution, no commercial use without permission; cite Harper and Konstan (2015)"

@@ -13,8 +13,9 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.data.tables.column_kinds import TextLayout
+from murmura.data.tables.side_file import SideFile
 from murmura.data.tables.text_file import TextFile, read_raw, read_text, unpacked
-from murmura.data.tables.text_table import left_out, read_table
+from murmura.data.tables.text_table import interactions_of, left_out, read_table
 
 
 @dataclass(frozen=True)
@@ -114,16 +115,21 @@ class SourceFolder:
         self.notes.extend(left_out(text.path.name, table.bad))
         return table.frame
 
+    def interactions(self, name: str, layout: TextLayout) -> Interactions:
+        """The rows of the one file of interactions."""
+        return interactions_of([self.rows(name, layout)])
+
     def dataset(self, interactions: Interactions, catalogue: Catalogue) -> Dataset:
         """The finished data set, with everything that was noted on the way."""
         return Dataset(self.source.name, interactions, catalogue, tuple(self.notes))
 
-    def optional(self, name: str, encoding: str = "utf-8") -> TextFile | None:
-        """A file that adds knowledge about items; its absence is noted."""
+    def optional(self, name: str, layout: TextLayout | None = None) -> SideFile | None:
+        """A file that adds knowledge about items, found out how it is cut or as said; its absence is noted."""
         if not _present(self.path / name):
             self.notes.append(f"{name} is not in {self.path}: what it says about items is unknown.")
             return None
-        return self.text(name, encoding)
+        text = self.text(name, layout.encoding if layout else "utf-8")
+        return SideFile(text, layout) if layout else SideFile.of(text)
 
     def refuse_if_missing(self) -> None:
         """Say what to get and where to put it when a required file is absent."""

@@ -17,11 +17,22 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
 from murmura.data.repeats import place_in_history
-from murmura.data.splits.rule import Seed, SplitFraction, apply_rule, floor_fraction
+from murmura.data.splits.rule import Holdout, Seed, apply_rule, floor_fraction
 
 
 @settings
-class LegacyRandomHoldout:
+class DrawnHoldout(Holdout):
+    """One whose rows are drawn at random."""
+
+    seed: Seed = 42
+
+    def said(self) -> list[str]:
+        """The seed as well."""
+        return [*super().said(), f"seed={self.seed}"]
+
+
+@settings
+class LegacyRandomHoldout(DrawnHoldout):
     """Per user floor((1 - test) * n) rows stay in training, drawn as Elliot and KGFlex drew them (RecSys 2021).
 
     Users in ascending id; for each a list of that many zeros, then ones, shuffled by numpy's old RandomState,
@@ -30,19 +41,15 @@ class LegacyRandomHoldout:
     """
 
     kind: Literal["random-legacy"] = "random-legacy"
-    test: SplitFraction = 0.2
-    validation: SplitFraction = 0.0
-    seed: Seed = 42
 
     def apply(self, data: Interactions) -> Split:
         """Draw the test part, then the validation part from the rest."""
         stream = np.random.RandomState(self.seed)
 
         def drawn(rows: Interactions, stage: int) -> Bools:
-            return _shuffled_flags(rows, (self.test, self.validation)[stage], stream)
+            return _shuffled_flags(rows, self.share(stage), stream)
 
-        name = f"random-legacy(test={self.test:g}, validation={self.validation:g}, seed={self.seed})"
-        return apply_rule(name, data, drawn, self.validation > 0)
+        return apply_rule(self.title, data, drawn, self.validation > 0)
 
 
 def _shuffled_flags(data: Interactions, share: float, stream: np.random.RandomState) -> Bools:
@@ -57,22 +64,15 @@ def _shuffled_flags(data: Interactions, share: float, stream: np.random.RandomSt
 
 
 @settings
-class RandomHoldout:
+class RandomHoldout(DrawnHoldout):
     """Per user floor(test * n) rows, drawn at random by a modern generator, are the test part."""
 
     kind: Literal["random"] = "random"
-    test: SplitFraction = 0.2
-    validation: SplitFraction = 0.0
-    seed: Seed = 42
 
-    def apply(self, data: Interactions) -> Split:
-        """Draw the test part, then the validation part from the rest."""
-        name = f"random(test={self.test:g}, validation={self.validation:g}, seed={self.seed})"
-        return apply_rule(name, data, self._drawn, self.validation > 0)
-
-    def _drawn(self, data: Interactions, stage: int) -> Bools:
-        held = floor_fraction((self.test, self.validation)[stage], data.user_counts)
-        return random_place(data, self.seed, stage) < held[data.user]
+    def held(self, data: Interactions, stage: int) -> Bools:
+        """Of each user's rows the first ones in a random order."""
+        most = floor_fraction(self.share(stage), data.user_counts)
+        return random_place(data, self.seed, stage) < most[data.user]
 
 
 def random_place(data: Interactions, seed: int, stage: int) -> Longs:
@@ -82,7 +82,7 @@ def random_place(data: Interactions, seed: int, stage: int) -> Longs:
 
 
 @settings
-class CoveredRandomHoldout:
+class CoveredRandomHoldout(DrawnHoldout):
     """Of all rows floor(test * n) are the test part, every user and item keeping a training row (FedSPLIT).
 
     Rows are visited in a random order and held out one by one, except a row that is the last of its user or of
@@ -90,18 +90,11 @@ class CoveredRandomHoldout:
     """
 
     kind: Literal["random-covered"] = "random-covered"
-    test: SplitFraction = 0.2
-    validation: SplitFraction = 0.0
-    seed: Seed = 42
 
-    def apply(self, data: Interactions) -> Split:
-        """Draw the test part, then the validation part from the rest."""
-        name = f"random-covered(test={self.test:g}, validation={self.validation:g}, seed={self.seed})"
-        return apply_rule(name, data, self._drawn, self.validation > 0)
-
-    def _drawn(self, data: Interactions, stage: int) -> Bools:
+    def held(self, data: Interactions, stage: int) -> Bools:
+        """The first rows of a random order that may be held out."""
         order = np.random.default_rng([self.seed, stage]).permutation(len(data))
-        wanted = int(np.floor((self.test, self.validation)[stage] * len(data) + 1e-9))
+        wanted = int(np.floor(self.share(stage) * len(data) + 1e-9))
         held: Bools = np.zeros(len(data), np.bool_)
         held[order[:wanted]] = True
         # counts only fall, so a selection that leaves nobody bare is the one the visit would have made
@@ -178,25 +171,18 @@ class KFold:
 
 
 @settings
-class ColdItems:
+class ColdItems(DrawnHoldout):
     """Of the n items that occur floor(test * n), drawn at random, go to the test part with all their rows.
 
     The validation part is drawn from the remaining items by the same rule.
     """
 
     kind: Literal["cold-items"] = "cold-items"
-    test: SplitFraction = 0.2
-    validation: SplitFraction = 0.0
-    seed: Seed = 42
 
-    def apply(self, data: Interactions) -> Split:
-        """Draw the items of the test part, then those of the validation part."""
-        name = f"cold-items(test={self.test:g}, validation={self.validation:g}, seed={self.seed})"
-        return apply_rule(name, data, self._drawn, self.validation > 0)
-
-    def _drawn(self, data: Interactions, stage: int) -> Bools:
+    def held(self, data: Interactions, stage: int) -> Bools:
+        """The rows of the drawn items."""
         items = np.flatnonzero(data.item_counts)
-        wanted = int(floor_fraction((self.test, self.validation)[stage], np.array([len(items)]))[0])
+        wanted = int(floor_fraction(self.share(stage), np.array([len(items)]))[0])
         held: Bools = np.zeros(data.n_items, np.bool_)
         held[np.random.default_rng([self.seed, stage]).permutation(items)[:wanted]] = True
         return held[data.item]

@@ -15,9 +15,9 @@ from murmura.core.arrays import Bytes, Longs
 from murmura.core.catalogue import TEST, TRAIN, VALIDATION, Split
 from murmura.core.errors import DataError
 from murmura.core.files import whole_file
-from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
-from murmura.data.list_files import Row, format_named, write_rows
+from murmura.data.list_files import Row, codes_in_file, format_named, write_rows
 from murmura.data.tables.text_file import read_text
 
 FORMAT = "murmura-split-1"
@@ -150,9 +150,7 @@ def _files(folder: Path) -> tuple[Path, Path | None, Path]:
         train, validation, test = (folder / f"{part}.tsv" for part in ("train", "validation", "test"))
     for needed in (train, test):
         if not needed.is_file():
-            raise DataError(
-                f"{folder}: a given split must have {needed.name}, but has not; see docs/exchange.md."
-            )
+            raise DataError(f"{folder}: a given split must have {needed.name}, but has not; see docs/data.md.")
     return train, validation if validation.is_file() else None, test
 
 
@@ -165,30 +163,20 @@ def _pairs(file: Path, data: Interactions) -> Longs:
     short = next((place for place, row in enumerate(rows, start=1 + headed) if len(row) < 2), None)
     if short is not None:
         raise DataError(f"{file}, line {short}: a row must be a user, a tab and an item, but has no tab.")
-    user, item = (
-        _find(file, known, [row[place] for row in rows], what, 1 + headed)
-        for place, (known, what) in enumerate(((data.users, "user"), (data.items, "item")))
-    )
+    numbers = range(1 + headed, len(lines) + 1)
+    must = "be in the data, but is not; name the data the split was made of"
+    users, items = zip(*rows) if rows else ((), ())
+    user = codes_in_file(file, data.users, users, numbers, "user", must)
+    item = codes_in_file(file, data.items, items, numbers, "item", must)
     return user * data.n_items + item
 
 
-def _find(file: Path, known: Vocabulary, wanted: list[str], what: str, first: int) -> Longs:
-    codes = known.find(wanted)
-    if (codes < 0).any():
-        place = int(np.argmax(codes < 0))
-        raise DataError(
-            f"{file}, line {place + first}: the {what} {wanted[place]!r} must be in the data, but is not; "
-            "name the data the split was made of."
-        )
-    return codes.astype(np.int64)
-
-
 def _refuse_strange(file: Path, data: Interactions, wanted: Longs, found: Longs, part: Bytes) -> None:
-    absent, again = found != wanted, part != 255
-    for wrong, why in (
-        (absent, "must be a row of the data, but is not"),
-        (again, "is in two parts of the split"),
-    ):
+    reasons = {
+        "must be a row of the data, but is not": found != wanted,
+        "is in two parts of the split": part != 255,
+    }
+    for why, wrong in reasons.items():
         if wrong.any():
             code = int(wanted[int(np.argmax(wrong))])
             user, item = data.users.labels[code // data.n_items], data.items.labels[code % data.n_items]

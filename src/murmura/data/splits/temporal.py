@@ -6,10 +6,10 @@ The two rules per user differ by up to one row. Cutting times to days hides what
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from murmura.core.arrays import Bools, Longs
 from murmura.core.catalogue import Split
@@ -18,11 +18,18 @@ from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
 from murmura.data.repeats import place_in_history
 from murmura.data.splits.random_holdout import random_place
-from murmura.data.splits.rule import Seed, SplitFraction, apply_rule, floor_fraction, times
+from murmura.data.splits.rule import (
+    Holdout,
+    Seed,
+    apply_rule,
+    floor_fraction,
+    times,
+    without_usual,
+)
 
 
 @settings
-class TemporalHoldout:
+class TemporalHoldout(Holdout):
     """Per user the newest floor(test * n) rows are the test part (FedeRank, ECIR 2021, and FPL), or the oldest.
 
     Rows are ordered by item id before the stable sort by time, newest or oldest first: of equal times the lower
@@ -30,31 +37,22 @@ class TemporalHoldout:
     """
 
     kind: Literal["temporal"] = "temporal"
-    test: SplitFraction = 0.2
-    validation: SplitFraction = 0.0
     pick: Literal["newest", "oldest"] = "newest"
+    _written = without_usual(pick="newest")
 
-    @model_serializer(mode="wrap")
-    def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run folder says which end of a history is held out only where it is not the usual one."""
-        written: dict[str, Any] = plain(self)
-        return {key: value for key, value in written.items() if key != "pick" or value != "newest"}
+    def said(self) -> list[str]:
+        """The end of a history too, where it is not the usual one."""
+        return super().said() + ([] if self.pick == "newest" else [f"pick={self.pick}"])
 
-    def apply(self, data: Interactions) -> Split:
-        """Cut the test part off, then the validation part off the rest."""
-        pick = "" if self.pick == "newest" else f", pick={self.pick}"
-        name = f"temporal(test={self.test:g}, validation={self.validation:g}{pick})"
-        return apply_rule(name, data, self._first, self.validation > 0)
-
-    def _first(self, data: Interactions, stage: int) -> Bools:
+    def held(self, data: Interactions, stage: int) -> Bools:
+        """The rows at one end of each history."""
         time = times(data, self.kind)
         place = place_in_history(data, -time if self.pick == "newest" else time, data.item)
-        held = floor_fraction((self.test, self.validation)[stage], data.user_counts)
-        return place < held[data.user]
+        return place < floor_fraction(self.share(stage), data.user_counts)[data.user]
 
 
 @settings
-class ElliotTemporalHoldout:
+class ElliotTemporalHoldout(Holdout):
     """Per user the oldest floor((1 - test) * n) rows are the training part, as Elliot cuts (SIGIR 2021).
 
     Of equal times the earlier row of the source is the older one. The test part has up to one row per user more
@@ -62,22 +60,15 @@ class ElliotTemporalHoldout:
     """
 
     kind: Literal["temporal-elliot"] = "temporal-elliot"
-    test: SplitFraction = 0.2
-    validation: SplitFraction = 0.0
 
-    def apply(self, data: Interactions) -> Split:
-        """Cut the test part off, then the validation part off the rest."""
-        name = f"temporal-elliot(test={self.test:g}, validation={self.validation:g})"
-        return apply_rule(name, data, self._newest, self.validation > 0)
-
-    def _newest(self, data: Interactions, stage: int) -> Bools:
+    def held(self, data: Interactions, stage: int) -> Bools:
+        """What is newer than the kept rows."""
         place = place_in_history(data, times(data, self.kind))
-        kept = floor_fraction(1 - (self.test, self.validation)[stage], data.user_counts)
-        return place >= kept[data.user]
+        return place >= floor_fraction(1 - self.share(stage), data.user_counts)[data.user]
 
 
 @settings
-class FixedTime:
+class FixedTime(Holdout):
     """Everything from one moment on is the test part, for everybody; users may be in one part only.
 
     The moment is `at`, or the earliest one that leaves at most floor(test * rows) rows to the test part. The
@@ -86,21 +77,18 @@ class FixedTime:
 
     kind: Literal["fixed-time"] = "fixed-time"
     at: Annotated[int, Field(ge=0)] | None = None
-    test: SplitFraction = 0.2
-    validation: SplitFraction = 0.0
 
-    def apply(self, data: Interactions) -> Split:
-        """Cut at the moment."""
-        moment = f"test={self.test:g}" if self.at is None else f"at={self.at}"
-        return apply_rule(
-            f"fixed-time({moment}, validation={self.validation:g})", data, self._from, self.validation > 0
-        )
+    def said(self) -> list[str]:
+        """The moment in place of the share, where it was given."""
+        share, validation = super().said()
+        return [share if self.at is None else f"at={self.at}", validation]
 
-    def _from(self, data: Interactions, stage: int) -> Bools:
+    def held(self, data: Interactions, stage: int) -> Bools:
+        """What is from the moment on."""
         time = times(data, self.kind)
         if stage == 0 and self.at is not None:
             return time >= self.at
-        most = int(floor_fraction((self.test, self.validation)[stage], np.array([len(data)]))[0])
+        most = int(floor_fraction(self.share(stage), np.array([len(data)]))[0])
         newest_kept = np.sort(time)[len(data) - most - 1] if len(data) else 0
         return time > newest_kept
 
@@ -120,12 +108,7 @@ class LeaveOneOut:
     ties: Literal["lower-id", "first-row"] = "lower-id"
     validation: bool = False
     seed: Seed = 42
-
-    @model_serializer(mode="wrap")
-    def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run folder says what decides between equal times only where it is not the usual."""
-        written: dict[str, Any] = plain(self)
-        return {key: value for key, value in written.items() if key != "ties" or value != "lower-id"}
+    _written = without_usual(ties="lower-id")
 
     def apply(self, data: Interactions) -> Split:
         """Take one row of every user who has two, then perhaps another."""

@@ -55,9 +55,10 @@ class TextLayout:
     """How a file is cut into rows and fields, before its header is known."""
 
     separator: str
-    names: Mapping[str, str | int]  # part -> the header's name, or the place in a file without header
+    # part -> the header's name, or the place in a file without header
+    names: Mapping[str, str | int] = field(default_factory=dict)
     kinds: Mapping[str, ColumnKind | None] = field(default_factory=dict)  # None: find out from the content
-    header: bool = True
+    header: bool = False  # whether the first row names the columns
     width: int = 0  # fields in a row of a file without header
     quoted: bool = False
     encoding: str = "utf-8"

@@ -13,10 +13,10 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
 from murmura.data.repeats import Repeats, apply_repeats, repeated_rows, repeats_sentence
-from murmura.data.sources.item_features import relation_of_rows
 from murmura.data.tables.column_kinds import ColumnKind, time_sentence
 from murmura.data.tables.dialect import BY_SUFFIX, PARTS, is_usual, named
 from murmura.data.tables.own_layout import own_layout, require_names, said_columns
+from murmura.data.tables.side_file import relation_of
 from murmura.data.tables.text_file import read_own_text
 from murmura.data.tables.text_table import CheckedTable, interactions_of, left_out, read_table
 from murmura.data.tables.typed_table import checked_columns, is_parquet, open_parquet
@@ -81,7 +81,7 @@ def _dataset(
     rows = interactions_of([table.frame])
     categories = None
     if "category" in table.frame.columns:
-        categories = relation_of_rows(rows, table.frame["category"])
+        categories = relation_of(rows.item, table.frame["category"])
     catalogue = Catalogue(rows.items, categories=categories, category=names.get("category", "category"))
     sentences = [repeats_sentence(repeated_rows(rows), told.repeats)]
     if "time" in table.kinds:

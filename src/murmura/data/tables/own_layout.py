@@ -62,13 +62,11 @@ def own_layout(
     if dialect.headed:
         names = named(dialect.header, _places(columns, dialect.header))
         require_names(text, dialect.header, names)
-        layout = TextLayout(dialect.separator, {**names}, quoted=dialect.quoted, repeats=repeats)
+        layout = TextLayout(dialect.separator, {**names}, header=True, quoted=dialect.quoted, repeats=repeats)
     else:
         names = _by_place(text, dialect, columns)
         places: dict[str, str | int] = {part: int(name) - 1 for part, name in names.items()}
-        layout = TextLayout(
-            dialect.separator, places, header=False, width=width, quoted=dialect.quoted, repeats=repeats
-        )
+        layout = TextLayout(dialect.separator, places, width=width, quoted=dialect.quoted, repeats=repeats)
     return OwnLayout(text, layout, names, _said(text, dialect, names, columns))
 
 

@@ -46,25 +46,44 @@ def read_fast(
     text: TextFile, layout: TextLayout, columns: tuple[ColumnSpec, ...], width: int
 ) -> pl.DataFrame | None:
     """The checked columns of a clean file, named by their part; None when anything looks wrong."""
-    content = text.content.lstrip(b"\r\n")
+    raw = clean_fields(text, layout, width)
+    needed = {column.place for column in columns} | {width - 1}  # the last shows a short row
+    if raw is None or any(raw.to_series(place).null_count() for place in needed):
+        return None
+    values = [values_of(raw.to_series(one.place), one.kind).alias(one.part) for one in columns]
+    return None if any(one.null_count() for one in values) else pl.DataFrame(values)
+
+
+def clean_fields(text: TextFile, layout: TextLayout, width: int, ragged: bool = False) -> pl.DataFrame | None:
+    """The first fields of every row as text, a gap where one is empty; None when anything looks wrong.
+
+    What looks wrong is only a suspicion: `lines` then cuts the file line by line. A row may have more fields
+    where it may be `ragged`.
+    """
+    content, separator = text.content.lstrip(b"\r\n"), layout.separator
     if content.endswith((b"\n\n", b"\n\r\n")):
         content = content.rstrip(b"\r\n")
-    separator = layout.separator
-    quoted = layout.quoted and b'"' in content
+    has_quotes = layout.quoted and b'"' in content
     if layout.quoted and content.count(b"\r") != content.count(b"\r\n"):
         return None
-    if quoted and not _well_quoted(content, separator):
+    if has_quotes and not _well_quoted(content, separator):
         return None
     if len(separator) > 1:
         if _STAND_IN.encode() in content:
             return None
-        content = content.replace(separator.encode(), _STAND_IN.encode())
-        separator = _STAND_IN
-    raw = _raw(content, separator, width, int(layout.header), '"' if quoted else None)
-    if raw is None or any(raw[name].null_count() for name in _needed(raw, columns)):
+        content, separator = content.replace(separator.encode(), _STAND_IN.encode()), _STAND_IN
+    try:
+        return pl.read_csv(
+            content,
+            separator=separator,
+            has_header=False,
+            skip_lines=int(layout.header),
+            quote_char='"' if has_quotes else None,
+            schema={f"field {place}": pl.String for place in range(width)},
+            truncate_ragged_lines=ragged,
+        )
+    except (pl.exceptions.PolarsError, UnicodeDecodeError):
         return None
-    values = [values_of(raw[_field(one.place)], one.kind).alias(one.part) for one in columns]
-    return None if any(one.null_count() for one in values) else pl.DataFrame(values)
 
 
 def _well_quoted(content: bytes, separator: str) -> bool:
@@ -77,29 +96,6 @@ def _well_quoted(content: bytes, separator: str) -> bool:
     before = np.isin(text[np.maximum(opening - 1, 0)], list(f"{separator}\n".encode())) | (opening == 0)
     after = np.isin(text[np.minimum(closing + 1, len(text) - 1)], list(f"{separator}\r\n".encode()))
     return bool((before & (after | (closing == len(text) - 1))).all())
-
-
-def _raw(content: bytes, separator: str, width: int, skip: int, quote: str | None) -> pl.DataFrame | None:
-    try:
-        return pl.read_csv(
-            content,
-            separator=separator,
-            has_header=False,
-            skip_lines=skip,
-            quote_char=quote,
-            schema={_field(place): pl.String for place in range(width)},
-        )
-    except (pl.exceptions.PolarsError, UnicodeDecodeError):
-        return None
-
-
-def _needed(raw: pl.DataFrame, columns: tuple[ColumnSpec, ...]) -> set[str]:
-    """The columns that must have no gap: those that are read, and the last, where a short row shows."""
-    return {_field(column.place) for column in columns} | {raw.columns[-1]}
-
-
-def _field(place: int) -> str:
-    return f"field {place}"
 
 
 def values_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
@@ -344,7 +340,7 @@ def _resolve(text: TextFile, layout: TextLayout) -> tuple[tuple[ColumnSpec, ...]
 def _header(text: TextFile, layout: TextLayout) -> list[str]:
     if not layout.header:
         return []
-    headed = TextLayout(layout.separator, {}, header=False, quoted=layout.quoted)
+    headed = TextLayout(layout.separator, quoted=layout.quoted)
     return next((fields or [] for _, fields in lines(text, headed)), [])
 
 

@@ -13,13 +13,11 @@ from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from murmura.core.arrays import Bytes, Floats, Ints, Longs
+from murmura.core.arrays import Floats
+from murmura.kernels.client_blocks import Disclosed, FlatPopulation, Index, Sums, Values, open_row
 from murmura.kernels.compiled import compiled
-from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index
-
-Values = NDArray[Any]  # float32 or float64
+from murmura.kernels.fpl.triples import Draws
 
 
 class FplRates(NamedTuple):
@@ -43,20 +41,6 @@ class FplModel(NamedTuple):
     rates: FplRates
 
 
-class Sums(NamedTuple):
-    """What the clients of each block send, added up: a row for every item that was sent.
-
-    `block_of` is the same of one block, without the first dimension.
-    """
-
-    slot: Ints  # (blocks, items) -1: where an item's row is
-    touched: Ints  # (blocks, items) which item a row is of
-    values: Values  # (blocks, items, factors + 1), one column more where contributors are counted
-    senders: Ints  # (blocks, items) how many clients sent the row
-    last: Ints  # (blocks, items) which client sent it last
-    used: Longs  # (blocks,), and (1,) of one block
-
-
 class VisitRules(NamedTuple):
     """What clients do in a visit."""
 
@@ -64,14 +48,6 @@ class VisitRules(NamedTuple):
     warm: int
     frozen: bool  # p_u stays until the end of the visit
     counted: bool  # a row ends with the sum of the weights of those who sent it
-
-
-class Disclosed(NamedTuple):
-    """What has left the clients so far: the arrays of a tally."""
-
-    sent: Bytes  # (rows,)
-    disclosed: Longs  # (clients,)
-    item_rows: Longs  # (items,)
 
 
 class Workspace(NamedTuple):
@@ -91,27 +67,6 @@ def rates_at(rates: FplRates, step: Any, round_: int, b: Values) -> tuple[FplRat
     room = np.empty(2, b.dtype)
     room[0], room[1] = alpha / (1.0 + decay * round_), step / (1.0 + decay * round_)
     return FplRates(room[0], user, positive, negative, one, local, decay), room[1]
-
-
-@compiled
-def block_of(sums: Sums, block: int) -> Sums:
-    """The sums of one block."""
-    return Sums(
-        sums.slot[block],
-        sums.touched[block],
-        sums.values[block],
-        sums.senders[block],
-        sums.last[block],
-        sums.used[block : block + 1],
-    )
-
-
-@compiled(inline=True)
-def weight_at(weights: Values | None, place: int) -> Any:
-    """The weight of one client of a cohort; None, for which other code is compiled: all count alike."""
-    if weights is None:
-        return None
-    return weights[place]
 
 
 @compiled(fast=True, inline=True)
@@ -183,18 +138,6 @@ def add_both(
     sums[place_j, n] -= weigh(g, weight)
 
 
-@compiled(inline=True)
-def open_row(item: Index, used: int, slot: Ints, touched: Ints, values: Values) -> int:
-    """Give an item an empty row of sums, unless it has one; the rows in use afterwards."""
-    if slot[item] >= 0:
-        return used
-    slot[item] = used
-    touched[used] = item
-    for f in range(values.shape[1]):
-        values[used, f] = 0
-    return used + 1
-
-
 @compiled
 def local_passes(p: Values, n: int, work: Workspace) -> None:
     """Move p over n drawn triples, the model as it is."""
@@ -234,10 +177,3 @@ def user_ascent(p: Values, moved: Values, weight: Any, n: int, work: Workspace, 
         else:
             move_user(p, Q, i, j, g, rates.alpha, rates.user)
     return used
-
-
-@compiled(inline=True)
-def disclose(u: Index, row: Index, sent: Bytes, disclosed: Longs) -> None:
-    """Note a positive of client u that leaves."""
-    disclosed[u] += 1 - sent[row]
-    sent[row] = 1

@@ -2,8 +2,7 @@
 
 The blocks of a cohort do not depend on the number of workers, each sums its own clients in their order, and the
 sums are added in the order of the blocks: any number of workers gives the same bits. Where one client takes
-part in each round, many rounds are one call: no Python step per round. Through a channel every client's rows
-are sent on their own.
+part in each round, many rounds are one call: no Python step per round.
 """
 
 from __future__ import annotations
@@ -12,30 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Bools, Ints, Longs
+from murmura.core.arrays import Ints, Longs
 from murmura.core.kernel import VectorSlice
 from murmura.core.rng import Purpose
-from murmura.kernels.compiled import compiled
-from murmura.kernels.fixed_point import add_fixed_point_rows
-from murmura.kernels.fpl.arithmetic import (
-    Disclosed,
-    FplModel,
+from murmura.kernels.client_blocks import (
+    ClientBlock,
+    Index,
     Sums,
     Values,
-    Workspace,
     block_of,
     disclose,
-    local_passes,
-    rates_at,
-    user_ascent,
-    weigh,
+    send_rows,
+    shared_items,
     weight_at,
 )
-from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, flip_coins
+from murmura.kernels.compiled import compiled
+from murmura.kernels.fixed_point import add_fixed_point_rows
+from murmura.kernels.fpl.arithmetic import FplModel, Workspace, local_passes, rates_at, user_ascent, weigh
+from murmura.kernels.fpl.triples import can_compare, draw_triples, flip_coins
 from murmura.kernels.philox import Word, Words, coin_at, one_of
 
 _TRIPLES, _WARM = np.uint64(Purpose.TRIPLES), np.uint64(Purpose.WARM)
-_WORK, _COINS, _CONSENT = np.uint64(Purpose.WORK), np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)
+_WORK = np.uint64(Purpose.WORK)
 
 
 @compiled
@@ -48,22 +45,20 @@ def run_blocks(
     round_: int,
     work: Workspace,
     out: Sums,
-) -> int:
-    """The clients of blocks first to last: their rows of P, of `out` and of the tally; the rows they send."""
+) -> None:
+    """The clients of blocks first to last: their rows of P, of `out` and of the tally."""
     p, moved = np.empty_like(work.model.P[0]), np.empty_like(work.model.P[0])
     work.draws.send[:] = 1
-    rows = 0
     for block in range(first, last):
         sums, used = block_of(out, block), 0
         for place in range(bounds[block], bounds[block + 1]):
             u, weight, before = cohort[place], weight_at(weights, place), used
             n, used = visit_client(u, weight, round_, work, p, moved, before, sums)
             disclose_all(u, n, work)
-            rows += count_rows(u, n, before, used, work, sums)
-            if weights is not None and work.rules.counted:
-                count_contributor(u, n, weight, work, sums)
+            count_senders(u, n, before, used, work, sums)
+            if work.rules.counted:
+                count_contributor(u, n, weigh(work.model.rates.one, weight), work, sums)
         out.used[block] = used
-    return rows
 
 
 @compiled
@@ -102,11 +97,10 @@ def disclose_all(u: Index, n: int, work: Workspace) -> None:
 
 
 @compiled
-def count_rows(u: Index, n: int, before: int, used: int, work: Workspace, sums: Sums) -> int:
-    """The different rows client u sends; those from `before` to `used` are new."""
+def count_senders(u: Index, n: int, before: int, used: int, work: Workspace, sums: Sums) -> None:
+    """Count client u at each row it sends; those from `before` to `used` are new."""
     item, (row, negative, send, _) = work.people.item, work.draws
     slot, _, _, senders, last, _ = sums
-    rows = 0
     for k in range(before, used):
         senders[k] = 0
         last[k] = -1
@@ -115,14 +109,11 @@ def count_rows(u: Index, n: int, before: int, used: int, work: Workspace, sums: 
         if last[k] != u:
             last[k] = u
             senders[k] += 1
-            rows += 1
         if send[t]:
             k = slot[item[row[t]]]
             if last[k] != u:
                 last[k] = u
                 senders[k] += 1
-                rows += 1
-    return rows
 
 
 @compiled
@@ -139,24 +130,6 @@ def count_contributor(u: Index, n: int, weight: Any, work: Workspace, sums: Sums
 
 
 @compiled
-def merge_blocks(out: Sums, touched: Bools, total: Values, senders: Longs) -> None:
-    """Add the blocks in their order to `total`, whose touched rows start at zero, and close their rows."""
-    width = total.shape[1]
-    for block in range(len(out.used)):
-        for k in range(out.used[block]):
-            item = out.touched[block, k]
-            if not touched[item]:
-                touched[item] = True
-                senders[item] = 0
-                for f in range(width):
-                    total[item, f] = 0
-            for f in range(width):
-                total[item, f] += out.values[block, k, f]
-            senders[item] += out.senders[block, k]
-            out.slot[block, item] = -1
-
-
-@compiled
 def pass_block(first: int, last: int, passes: int, round_: Word, purpose: Word, work: Workspace) -> None:
     """Local passes of clients first to last over a model that stays as it is."""
     people = work.people
@@ -165,40 +138,6 @@ def pass_block(first: int, last: int, passes: int, round_: Word, purpose: Word, 
         if n and can_compare(people, u):
             draw_triples(people, u, n, round_, purpose, work.draws)
             local_passes(work.model.P[u], n, work)
-
-
-@compiled
-def shares_row(people: FlatPopulation, u: Index, row: int, round_: Word) -> bool:
-    """Whether client u shares a row of its history in an exchange that uses every row once."""
-    if people.everything:
-        return True
-    chance, place = people.consent[row], row - int(people.start[u])
-    if people.per_round:
-        chance = 1.0 if coin_at(people.secrets[u], round_, _CONSENT, place, chance) else 0.0
-    return coin_at(people.secrets[u], round_, _COINS, place, chance)
-
-
-@compiled
-def shared_items(people: FlatPopulation, u: Index, round_: Word, tally: Disclosed) -> Ints:
-    """The items client u shares in such an exchange, which are noted in the tally."""
-    shared, n = np.empty(people.start[u + 1] - people.start[u], np.int32), 0
-    for row in range(people.start[u], people.start[u + 1]):
-        if shares_row(people, u, row, round_):
-            shared[n] = people.item[row]
-            n += 1
-            disclose(u, row, tally.sent, tally.disclosed)
-    return shared[:n]
-
-
-@compiled
-def count_shared(people: FlatPopulation, answers: Bools, round_: Word, tally: Disclosed, counts: Longs) -> int:
-    """Every answering client's ones for its shared positives, summed into `counts`; the rows they send."""
-    rows = 0
-    for u in np.flatnonzero(answers):
-        for item in shared_items(people, u, round_, tally):
-            counts[item] += 1
-            rows += 1
-    return rows
 
 
 @compiled
@@ -234,24 +173,13 @@ def apply_rows(used: int, step: Any, model: FplModel, sums: Sums, item_rows: Lon
 
 
 @compiled
-def run_channel_round(
-    first: int,
-    last: int,
-    clients: Ints,
-    weights: Values | None,
-    round_: int,
-    vector_slice: VectorSlice,
-    work: Workspace,
-    sums: Sums,
-    total: Longs,
-) -> None:
-    """Clients first to last of a cohort: their rows of P and of the tally, and what they add to the total."""
+def run_channel_round(round_: int, vector_slice: VectorSlice, work: Workspace, block: ClientBlock) -> None:
+    """Clients whose updates go through a channel, every client's rows on their own."""
     p, moved = np.empty_like(work.model.P[0]), np.empty_like(work.model.P[0])
-    people, draws = work.people, work.draws
+    people, draws, sums = work.people, work.draws, block.sums
     draws.send[:] = 1
-    for place in range(first, last):
-        u, weight = clients[place], weight_at(weights, place)
-        total[0] += 1
+    for place in range(len(block.clients)):
+        u, weight = block.clients[place], weight_at(block.weights, place)
         n, used = visit_client(u, weight, round_, work, p, moved, 0, sums)
         if n == 0:
             continue
@@ -259,7 +187,7 @@ def run_channel_round(
             sums.values[:used, -1] = weigh(work.model.rates.one, weight)
         order = np.argsort(sums.touched[:used])
         add_fixed_point_rows(
-            order, sums.touched, sums.values, vector_slice, people.secrets[u], np.uint64(round_), total
+            order, sums.touched, sums.values, vector_slice, people.secrets[u], block.round, block.total
         )
         for t in range(n):
             if draws.send[t] and vector_slice.place[people.item[draws.row[t]]] >= 0:
@@ -269,19 +197,8 @@ def run_channel_round(
 
 
 @compiled
-def upload_shared_counts(
-    people: FlatPopulation,
-    answers: Bools,
-    round_: Word,
-    vector_slice: VectorSlice,
-    total: Longs,
-    tally: Disclosed,
-) -> None:
-    """Every answering client's ones for its shared positives."""
-    for u in np.flatnonzero(answers):
-        total[0] += 1
-        shared = shared_items(people, u, round_, tally)
-        values = np.ones((len(shared), 1), np.float64)
-        add_fixed_point_rows(
-            np.arange(len(shared)), shared, values, vector_slice, people.secrets[u], round_, total
-        )
+def send_shared_counts(block: ClientBlock) -> None:
+    """A one for every positive that a client shares."""
+    for place in range(len(block.clients)):
+        shared = shared_items(place, block)
+        send_rows(place, shared, np.ones((len(shared), 1), block.sums.values.dtype), block)

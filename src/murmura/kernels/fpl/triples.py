@@ -5,34 +5,18 @@ The reference implementation is `algorithms.fpl.draw_triples`; streams and rejec
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from murmura.core.arrays import Bytes, Floats, Ints, Longs
+from murmura.core.arrays import Bytes, Ints, Longs
 from murmura.core.rng import Purpose
+from murmura.kernels.client_blocks import Bits, FlatPopulation, Index
 from murmura.kernels.compiled import compiled
 from murmura.kernels.philox import Word, Words, block, bounded, coin_at, heads
 
-Bits = NDArray[np.uint64]
-Index = Any  # a whole number: a client, an item, a row
 _COINS, _CONSENT = np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)
 _ZERO = np.uint64(0)
-
-
-class FlatPopulation(NamedTuple):
-    """All clients in flat arrays; client u holds rows start[u] to start[u + 1]."""
-
-    start: Longs  # (clients + 1,)
-    item: Ints  # (rows,) ascending for each client
-    consent: Floats  # (rows,); (0,) where every share is 1
-    per_round: bool  # a coin per row and round instead of one at each use
-    everything: bool  # every share is 1: no coin is ever asked
-    fractional: bool  # some share is neither 0 nor 1
-    secrets: Words  # (clients, 2)
-    listed: Ints  # the items on offer
-    own: Bits  # (clients, items / 64) one bit per own item; (0, 0) where that would be too large
 
 
 class Draws(NamedTuple):
@@ -41,15 +25,13 @@ class Draws(NamedTuple):
     row: Longs
     negative: Ints
     send: Bytes
-    words: Words  # room to draw ahead
+    words: Words  # drawn ahead
 
-
-@compiled
-def mark_own(start: Longs, item: Ints, own: Bits) -> None:
-    """Set the bit of every own item."""
-    for u in range(len(start) - 1):
-        for row in range(start[u], start[u + 1]):
-            own[u, item[row] >> 6] |= np.uint64(1) << np.uint64(item[row] & 63)
+    @staticmethod
+    def of_size(triples: int) -> Draws:
+        """Buffers for at most so many triples, every positive of which may be sent."""
+        row, negative = np.empty(triples, np.int64), np.empty(triples, np.int32)
+        return Draws(row, negative, np.ones(triples, np.uint8), np.empty(512, np.uint32))
 
 
 @compiled(inline=True)  # a call with three arrays costs five times as much as the answer

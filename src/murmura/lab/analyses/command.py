@@ -35,9 +35,9 @@ def sweep(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fa
 @analyse_app.command("frequency")
 def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How often items are updated in training and recommended, against their popularity."""
-    from murmura.lab.analyses.popularity_section import frequency_table
+    from murmura.lab.analyses.exposure_sections import frequency_table
+    from murmura.lab.analyses.item_exposure import frequencies
     from murmura.studies.compare.folder import ComparisonFolder
-    from murmura.studies.item_exposure import frequencies
 
     _answer(folder, frequency_table(frequencies(ComparisonFolder.open(folder))), as_json, as_csv)
 
@@ -45,10 +45,10 @@ def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
 @analyse_app.command("bias")
 def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """The bias of training and lists towards categories of items, and the bias disparity."""
-    from murmura.lab.analyses.category_section import bias_table
+    from murmura.lab.analyses.exposure_sections import bias_table
+    from murmura.lab.analyses.item_exposure import bias as bias_of
+    from murmura.lab.analyses.item_exposure import frequencies
     from murmura.studies.compare.folder import ComparisonFolder
-    from murmura.studies.item_exposure import bias as bias_of
-    from murmura.studies.item_exposure import frequencies
 
     comparison = ComparisonFolder.open(folder)
     found = bias_of(comparison, frequencies(comparison))
@@ -63,7 +63,7 @@ def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fal
 @analyse_app.command("freshness")
 def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
-    from murmura.lab.analyses.freshness_section import freshness_table
+    from murmura.lab.analyses.training_sections import freshness_table
     from murmura.studies.compare.folder import ComparisonFolder
     from murmura.studies.sweep.folder import freshness as freshness_of
     from murmura.studies.sweep.folder import points
@@ -106,8 +106,7 @@ def features(
     folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False, as_csv: options.Csv = False
 ) -> None:
     """Which features people decide by before and after recommendation, and what the lists keep of them."""
-    from murmura.lab.analyses.preservation import PRESERVATION
-    from murmura.lab.analyses.preservation_section import preservation_table
+    from murmura.lab.analyses.preservation import PRESERVATION, preservation_table
 
     _answer(folder, preservation_table(PRESERVATION.of_folder(folder, data_dir)), as_json, as_csv)
 
@@ -117,8 +116,7 @@ def fidelity(
     folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False, as_csv: options.Csv = False
 ) -> None:
     """How often a first item leaves the list without its reason; a model that was not kept is trained again."""
-    from murmura.lab.analyses.fidelity import FIDELITY
-    from murmura.lab.analyses.fidelity_section import fidelity_table
+    from murmura.lab.analyses.fidelity import FIDELITY, fidelity_table
 
     _answer(folder, fidelity_table(FIDELITY.of_folder(folder, data_dir)), as_json, as_csv)
 

@@ -1,4 +1,4 @@
-"""The shape of every attack: `claims(observed, known)`, or estimates of ratings whose positions are given."""
+"""The shape of every attack: claims about items, or estimates of ratings; and attackers who read no update."""
 
 from __future__ import annotations
 
@@ -126,3 +126,35 @@ class RatingAttack(Attack):
     @abstractmethod
     def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
         """The ratings asked for, from the client's update and the hints."""
+
+
+class Reference(ItemAttack):
+    """Claims about clients or about people, without having read anything."""
+
+    def __init__(self, of: Literal["client", "person"] = "client") -> None:
+        self.of: Literal["client", "person"] = of
+
+
+class PopularityReference(Reference):
+    """Says of everyone that she has what is popular."""
+
+    name: ClassVar[str] = "popularity"
+    title: ClassVar[str] = "no update read: the popular items"
+
+    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+        """The same for all; asserted are as many as people have on average."""
+        scores = np.tile(known.popularity.astype(np.float64), (known.info.clients, 1))
+        return ItemClaims.best(scores, known.info.listed, known.usual(self.of), self.of)
+
+
+class ChanceReference(Reference):
+    """Says anything."""
+
+    name: ClassVar[str] = "random"
+    title: ClassVar[str] = "no update read: a guess"
+
+    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+        """A number for every client and item."""
+        shape = (known.info.clients, known.info.items)
+        scores = stream.words(shape[0] * shape[1]).astype(np.float64).reshape(shape)
+        return ItemClaims.best(scores, known.info.listed, known.usual(self.of), self.of)

@@ -30,27 +30,31 @@ from murmura.engine.visit import visit
 from murmura.lab.audits.attack import (
     AdversaryKnowledge,
     Attack,
+    ChanceReference,
     ItemAttack,
     ObservedUpdates,
+    PopularityReference,
     RatingAttack,
     claims_of,
 )
-from murmura.lab.audits.canary_training import canary_scores
-from murmura.lab.audits.fedsplit.group_ratings import HintsAlone
-from murmura.lab.audits.judge import AttackScores, judge, judge_traces
-from murmura.lab.audits.known_ratings import SHARES, GuessScores, guess
-from murmura.lab.audits.reference_attacks import ChanceReference, PopularityReference
-from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores
-from murmura.lab.audits.sums.membership import ModelMembership
-from murmura.lab.audits.sums.observed import ObservedSums
-from murmura.lab.audits.sums.row_space import RowSpace
-from murmura.lab.audits.sums.sum_attack import SumAttack, SumItemAttack, SumKnowledge, TracingAttack
-from murmura.lab.audits.sums.uploads import UploadAttack
+from murmura.lab.audits.fedsplit_updates import HintsAlone
+from murmura.lab.audits.judge import SHARES, AttackScores, GuessScores, guess, judge, judge_traces
+from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores, canary_scores
+from murmura.lab.audits.sums.differencing import UploadAttack
+from murmura.lab.audits.sums.matched_filters import ModelMembership
+from murmura.lab.audits.sums.sum_attack import (
+    ObservedSums,
+    RowSpace,
+    SumAttack,
+    SumItemAttack,
+    SumKnowledge,
+    TracingAttack,
+)
 from murmura.runtimes.simulation import FederatedMethod
 
 VICTIMS = 300  # of attacks that play their victims, which takes time
 OWN = Purpose.OWN + 6  # the stream of guesses and hints
-SUMS = Purpose.OWN + 7  # the stream of victims, known halves and copies
+SUMS = Purpose.OWN + 7  # the stream of victims, known halves and shadows
 AGAIN = 2**62  # added to a seed: the noise of another release
 REFERENCES = (PopularityReference, ChanceReference)  # who read nothing
 

@@ -28,10 +28,10 @@ from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.lab.audits.attack import Attack
 from murmura.lab.audits.attacked_training import AttackedTraining, AttackResult
-from murmura.lab.audits.fedsplit.group_ratings import HintsAlone
+from murmura.lab.audits.colluding_clients import PoisoningAttack
+from murmura.lab.audits.fedsplit_updates import HintsAlone
 from murmura.lab.audits.judge import AttackScores, known_mean
-from murmura.lab.audits.poisoning.poisoning import PoisoningAttack
-from murmura.lab.audits.poisonings import USUAL, Intervals, PoisoningFinding, PoisoningPlan, poison
+from murmura.lab.audits.poisoned_training import USUAL, Intervals, PoisoningFinding, PoisoningPlan, poison
 from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
 from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores
 from murmura.runtimes.simulation import FederatedMethod, simulated

@@ -54,7 +54,7 @@ def audit(
     from murmura.data.reading import READING_KEYS
     from murmura.engine.run_folder import Run
     from murmura.lab.audits.audit import audit_folder, audit_run, keeps_attacks
-    from murmura.lab.audits.poisonings import PoisoningPlan
+    from murmura.lab.audits.poisoned_training import PoisoningPlan
     from murmura.lab.audits.section import audit_section
     from murmura.report.page import Compared
     from murmura.studies.compare.folder import read_runs

@@ -11,9 +11,8 @@ from murmura.evaluation.intervals import Interval
 from murmura.lab.audits.audit import EPSILON, HINTS, Audit, Finding, HintFinding, read_audits
 from murmura.lab.audits.judge import FALSE_ALARMS
 from murmura.report import drawing
-from murmura.report.glossary import words
-from murmura.report.page import Compared, Section
-from murmura.report.sections.planes import scatter, upwards
+from murmura.report.page import Compared, Section, words
+from murmura.report.sections.metrics import scatter, upwards
 from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.table import MISSING, NONE, ReportTable, TableCell, plain_table
 
@@ -37,7 +36,7 @@ def section(compared: Compared) -> Section | None:
 
 def audit_section(found: Mapping[str, Audit], compared: Compared) -> Section | None:
     """One audit with all it says, or several side by side."""
-    title = "What the letters give away"
+    title = "What updates give away"
     if len(found) > 1:
         results = compared.results
         parts = audited_entries_picture(found, results), audited_entries_table(found, results)
@@ -98,12 +97,12 @@ def audited_entries_table(found: Mapping[str, Audit], results: Results) -> Repor
         known = ((lines.get(label, {}).get(key, MISSING).mean, 3) for key in keys)
         rows.append((label, *known, *(figure.of(audit) for figure in figures)))
     most = max(found.values(), key=lambda audit: len(audit.points))
-    rows.append(("no letter read", *(None for _ in keys), *(figure.without(most) for figure in figures)))
+    rows.append(("no update read", *(None for _ in keys), *(figure.without(most) for figure in figures)))
     notes = [figure.attack for figure in figures if figure.attack]
     notes.append(f"Means with 95 % bootstrap intervals over clients; {seeds_sentence(most)}.")
     notes += [f"{label}: {said}" for label, audit in found.items() for said in _summed(audit)]
     heads = {"model": "", **dict.fromkeys(keys, ""), **{figure.name: figure.meaning for figure in figures}}
-    title = "How well it predicts, and what its letters give away"
+    title = "How well it predicts, and what its updates give away"
     return plain_table("audit", title, heads, rows, *notes)
 
 
@@ -124,7 +123,7 @@ def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> dra
             having = [line for line in lines if is_number(line.values.get(name))]
             scatter(axes, having, name, key, name_y=place == 0)
     return made.picture(
-        f"{key} against what the letters give away",
+        f"{key} against what updates give away",
         f"{upwards(key)}, left gives away less. A pm-AUC of .5 is nothing beyond what is popular.",
         "; ".join(_said(line, [key, *shown]) for line in lines) + ".",
     )
@@ -167,7 +166,7 @@ def findings_table(found: Audit) -> ReportTable | None:
         f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
     ]
     heads = {"attack": "", "victims": "", **{key: WORDS["meanings"].get(key, "") for key in keys}}
-    return plain_table("audit", "What was found, beside attackers who read no letter", heads, rows, *notes)
+    return plain_table("audit", "What was found, beside attackers who read no update", heads, rows, *notes)
 
 
 def presence_table(found: Audit) -> ReportTable | None:
@@ -226,7 +225,7 @@ def hints_table(found: Audit, shares: Sequence[float] = SHOWN) -> ReportTable | 
         for one in shown
         if one.attack != HINTS
     )
-    blind = {f"no letter: {key.split('/')[0]}": f"{GUESSES[key]}, by who read no letter" for key in unknown}
+    blind = {f"no update: {key.split('/')[0]}": f"{GUESSES[key]}, by who read no update" for key in unknown}
     heads = {"known": "what a share is known of", "share": "", **GUESSES, **blind}
     return plain_table("audit-ratings", "Guessed ratings, by what was known before", heads, rows)
 
@@ -262,7 +261,7 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
     curves = {
         "all ratings (paper)": (attacks[0], "error/all"),
         "unknown ratings": (attacks[0], "error/unknown"),
-        "unknown, no letter": (HINTS, "error/unknown"),
+        "unknown, no update": (HINTS, "error/unknown"),
     }
     styles = drawing.curve_styles(list(curves))
     with drawing.canvas("audit-hints", CURVE_HEIGHT, styles) as made:
@@ -282,7 +281,7 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
         "Error of guessed ratings over what was known before",
         "Relative squared error, mean over groups, with 95 % intervals over groups. The paper's figure scores "
         "all ratings, the known ones included; the other curves score only what the attacker did not know. "
-        "Without a letter a person is taken to rate like the mean of what is known of her.",
+        "Without an update a person is taken to rate like the mean of what is known of her.",
         f"Relative error over the unknown ratings when half of the ratings are known: {', '.join(said)}.",
     )
 

@@ -81,7 +81,7 @@ def central(
     """
     from murmura.data.sources.registry import load
     from murmura.evaluation.intervals import seed_interval
-    from murmura.lab.groups.central_splits import central_splits
+    from murmura.lab.groups.group_results import central_splits
 
     folder = options.new_folder(out, data, "central")
     found = []

@@ -7,6 +7,7 @@ A method is what the user labelled; runs `<label>-<n>` that differ in their grou
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,15 @@ import numpy as np
 
 from murmura.algorithms import algorithm
 from murmura.core.arrays import Floats
+from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError
 from murmura.core.schedule import Schedule
+from murmura.data.splits.random_holdout import CoveredRandomHoldout
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import seed_interval
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
+from murmura.studies.compare.run import compare, plan
+from murmura.studies.methods import defaults
 
 FILE = "per_group.csv"
 ALONE, CENTRAL = "cnmf-groups", "cnmf"
@@ -242,3 +247,19 @@ def _pearson(one: Floats, other: Floats) -> float:
     if len(one) < 2 or not np.ptp(one) or not np.ptp(other):
         return 0.0
     return float(np.corrcoef(one, other)[0, 1])
+
+
+PROTOCOL = "fedsplit"
+
+
+def central_splits(
+    dataset: Dataset, model: str, splits: int, folder: Path, source: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The errors of a fit on every split, each in a folder of its own; what is there already is only read."""
+    first = CoveredRandomHoldout().seed
+    settings = defaults(PROTOCOL, dataset.name, model)
+    for number in range(splits):
+        split_seed = first + number
+        each = plan(dataset, f"{PROTOCOL}:seed={split_seed}", {model: settings}, seed=number, source=source)
+        for line in compare(each, folder / f"split-{split_seed}"):
+            yield {"split_seed": split_seed, "mse": line.values["MSE"], "rmse": line.values["RMSE"]}

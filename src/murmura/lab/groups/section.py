@@ -9,8 +9,7 @@ import numpy as np
 
 from murmura.lab.groups.group_results import GroupTable, find_groups, group_table
 from murmura.report.drawing import CENTRAL, CURVES, FEDERATED, MUTED, Look, Picture, canvas
-from murmura.report.glossary import words
-from murmura.report.page import Compared, Section
+from murmura.report.page import Compared, Section, words
 from murmura.report.table import Column, ReportTable, plain_table
 
 HEIGHT = 5.6

@@ -30,7 +30,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.local import mark, unable
+from murmura.algorithms.fedsplit.groups import mark, unable
 from murmura.algorithms.fedsplit.presets import FEDSPLIT
 from murmura.algorithms.preset import ONCE
 from murmura.core.arrays import Floats, Ints
@@ -180,9 +180,9 @@ def tune(ratings: GroupRatings, tuning: Tuning) -> GroupChoice:
     return GroupChoice(chosen, len(folds.parts), float(study.best_value))
 
 
-def stored_choices(groups: Mapping[str, GroupRatings], folder: Path) -> dict[str, GroupChoice]:
+def saved_choices(groups: Mapping[str, GroupRatings], folder: Path) -> dict[str, GroupChoice]:
     """What the folder already holds of these groups, given under their keys."""
-    return {key: read_kept(folder, key, _choice) for key in groups if (folder / f"{key}.json").is_file()}
+    return {key: read_saved(folder, key, _choice) for key in groups if (folder / f"{key}.json").is_file()}
 
 
 def tune_all(
@@ -191,7 +191,7 @@ def tune_all(
     """What every group chose, as they finish; each is kept in `folder` under its key."""
     longest_first = sorted(groups, key=lambda key: -len(groups[key].value))  # no worker is left alone with it
     for key in _make(_tuned, {key: (groups[key], tuning) for key in longest_first}, folder, workers):
-        yield key, read_kept(folder, key, _choice)
+        yield key, read_saved(folder, key, _choice)
 
 
 def _tuned(group: GroupRatings, tuning: Tuning) -> str:
@@ -212,17 +212,17 @@ def _make(
     """Have work done side by side; each answer is kept as soon as it is found. The keys, as they finish."""
     folder.mkdir(parents=True, exist_ok=True)
     with processes(workers) as pool:
-        asked = {pool.submit(_keep, folder / f"{key}.json", work, task): key for key, task in tasks.items()}
+        asked = {pool.submit(_save, folder / f"{key}.json", work, task): key for key, task in tasks.items()}
         for future in as_completed(asked):
             future.result()
             yield asked[future]
 
 
-def _keep(file: Path, work: Callable[..., str], task: tuple[Any, ...]) -> None:
+def _save(file: Path, work: Callable[..., str], task: tuple[Any, ...]) -> None:
     write_whole(file, work(*task).encode())
 
 
-def read_kept(folder: Path, key: str, take: Callable[[Any], T]) -> T:
+def read_saved(folder: Path, key: str, take: Callable[[Any], T]) -> T:
     """What `take` makes of a JSON file that this or an earlier call kept."""
     file = folder / f"{key}.json"
     try:
@@ -241,7 +241,7 @@ class TuningRequest:
 
 
 def tuned_table(
-    dataset: Dataset, request: TuningRequest, folder: Path, heard: StatusListener, source: dict[str, Any]
+    dataset: Dataset, request: TuningRequest, folder: Path, listener: StatusListener, source: dict[str, Any]
 ) -> Path:
     """Tune everything on training rows, then open the test part once and compare; the comparison's folder."""
     _refuse_other(folder)
@@ -252,15 +252,15 @@ def tuned_table(
         groupings = [_groups(train, number) for number in range(request.groupings)]
         own = [_ratings(train, groups) for groups in groupings]
         tuned = _choices(
-            [everyone, *(one for ratings in own for one in ratings)], request, folder / "tuned", heard
+            [everyone, *(one for ratings in own for one in ratings)], request, folder / "tuned", listener
         )
 
         def chosen(one: GroupRatings) -> CnmfSettings:
             return tuned[one.key(request.tuning)].settings
 
         chosen_by = [{one.name: chosen(one) for one in ratings} for ratings in own]
-        ranks = _ranks(train, list(zip(groupings, chosen_by)), folder / "patterns", request.workers, heard)
-        heard(f"K of the joint factorisations: {', '.join(map(str, ranks))}")
+        ranks = _ranks(train, list(zip(groupings, chosen_by)), folder / "patterns", request.workers, listener)
+        listener(f"K of the joint factorisations: {', '.join(map(str, ranks))}")
         entries = [ComparisonEntry("cnmf", "cnmf", as_dict(chosen(everyone)))]
         for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
             given = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": settings}
@@ -272,7 +272,7 @@ def tuned_table(
         key = _key(whole.config(whole.entries, whole.seeds, whole.seed), whole.prepared.describe())
         runs = folder / f"runs-{request.groupings}-{key}"
         for line in compare(whole, runs, workers=request.workers):
-            heard(f"{line.label}: MSE {line.values['MSE']:.4f}")
+            listener(f"{line.label}: MSE {line.values['MSE']:.4f}")
         return runs
 
 
@@ -286,20 +286,22 @@ def _refuse_other(folder: Path) -> None:
 
 
 def _choices(
-    tasks: list[GroupRatings], request: TuningRequest, folder: Path, heard: StatusListener
+    tasks: list[GroupRatings], request: TuningRequest, folder: Path, listener: StatusListener
 ) -> dict[str, GroupChoice]:
     """What everyone chose, by key; says what was kept before it tunes the others."""
     groups = {one.key(request.tuning): one for one in tasks}
-    tuned = stored_choices(groups, folder)
+    tuned = saved_choices(groups, folder)
     left = {key: one for key, one in groups.items() if key not in tuned}
-    heard(f"{len(tuned)} of {len(groups)} choices are kept in {folder}; {len(left)} are left to tune.")
+    listener(f"{len(tuned)} of {len(groups)} choices are kept in {folder}; {len(left)} are left to tune.")
     ratings, started = sum(len(one.value) for one in left.values()), time.perf_counter()
     done = 0
     for key, choice in tune_all(left, request.tuning, folder, request.workers):
         tuned[key] = choice
         done += len(groups[key].value)  # a trial's time grows with the ratings
         forecast = (time.perf_counter() - started) * (ratings - done) / done / 60
-        heard(f"[{len(tuned)}/{len(groups)}] {groups[key].name}: {choice}; about {forecast:.0f} minutes left")
+        listener(
+            f"[{len(tuned)}/{len(groups)}] {groups[key].name}: {choice}; about {forecast:.0f} minutes left"
+        )
     return tuned
 
 
@@ -330,7 +332,7 @@ def _ratings(train: Interactions, groups: Ints) -> list[GroupRatings]:
 
 
 def _ranks(
-    train: Interactions, tuned: list[Tuned], folder: Path, workers: int, heard: StatusListener
+    train: Interactions, tuned: list[Tuned], folder: Path, workers: int, listener: StatusListener
 ) -> list[int]:
     """K of every grouping, each kept as soon as it is found; one that is kept is not looked for again."""
     tasks = {}
@@ -340,10 +342,12 @@ def _ranks(
         tasks[key] = (train, groups, chosen, number)
     left = {key: task for key, task in tasks.items() if not (folder / f"{key}.json").is_file()}
     if left:
-        heard(f"looking for K of {len(left)} of {len(tasks)} joint factorisations: minutes each on large data.")
+        listener(
+            f"looking for K of {len(left)} of {len(tasks)} joint factorisations: minutes each on large data."
+        )
     for _ in _make(_rank, left, folder, workers):
         pass
-    return [read_kept(folder, key, lambda kept: int(kept["K"])) for key in tasks]
+    return [read_saved(folder, key, lambda kept: int(kept["K"])) for key in tasks]
 
 
 def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int) -> str:

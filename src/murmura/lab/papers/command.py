@@ -32,7 +32,7 @@ HERE = Path("runs") / "reproduce"
 def list_all(data_dir: options.DataDir = None) -> None:
     """List the experiments: on every data set the result that is kept, or what it lacks."""
     from murmura.lab.papers.experiments import experiment, experiment_names
-    from murmura.lab.papers.kept import PLACE, checkout
+    from murmura.lab.papers.published_results import PLACE, checkout
 
     rows, root = [], checkout()
     for name in experiment_names():
@@ -47,9 +47,9 @@ def list_all(data_dir: options.DataDir = None) -> None:
 
 def _states(one: Experiment, kept: Path | None, data_dir: Path | None) -> dict[str, str]:
     """What is kept, data set by data set; of those that are not the paper's only what is kept or can be run."""
-    from murmura.lab.papers.kept import kept_results
+    from murmura.lab.papers.published_results import published_results
 
-    known = kept_results(one.name, kept) if kept else {}
+    known = published_results(one.name, kept) if kept else {}
     found = {data: result.text() for data, result in known.items()}
     for data in (*one.data, *one.also):
         if data not in found:
@@ -63,7 +63,7 @@ def _states(one: Experiment, kept: Path | None, data_dir: Path | None) -> dict[s
 def show(name: Name, data_dir: options.DataDir = None) -> None:
     """Show what an experiment runs, where its settings are searched, and what the paper prints."""
     from murmura.lab.papers.experiments import experiment
-    from murmura.lab.papers.kept import shares_with
+    from murmura.lab.papers.published_results import shares_with
 
     one = experiment(name)
     typer.echo(f"{one.title}\n{one.paper}\nwhat was found: {one.docs}")
@@ -117,9 +117,9 @@ def run(
         if not quick:
             say(_forecast(place.experiment, place.data))
         with progress() as listener:
-            heard = _FitPrinter(listener, place)
-            reproduce(place, team, heard)
-            heard.end()
+            printer = _FitPrinter(listener, place)
+            reproduce(place, team, printer)
+            printer.end()
     _finish(shown, places, out or HERE)
     if quick:
         _show_numbers(out or HERE, shown.name)
@@ -155,12 +155,12 @@ def keep_run(
 ) -> None:
     """Keep what a whole run wrote, beside the kept results of its other data sets."""
     from murmura.lab.papers.experiments import experiment
-    from murmura.lab.papers.kept import PLACE, checkout, keep
+    from murmura.lab.papers.published_results import PLACE, checkout, publish
 
     root = checkout()
     if into is None and root is None:
         raise SettingError("--into must name a folder: an installed package has no kept results.")
-    for path in keep(experiment(name), out or HERE, into or (root or Path()) / PLACE):
+    for path in publish(experiment(name), out or HERE, into or (root or Path()) / PLACE):
         say(str(path))
 
 
@@ -169,7 +169,7 @@ def _places(
 ) -> tuple[Experiment, list[ExperimentPlace]]:
     """What is run where: every data set that is here, or the one that was asked for."""
     from murmura.lab.papers.experiments import experiment
-    from murmura.lab.papers.kept import shares_with
+    from murmura.lab.papers.published_results import shares_with
     from murmura.lab.papers.reproduce import ExperimentPlace
 
     shown = experiment(name)
@@ -194,7 +194,7 @@ def _places(
 
 def _quick_data(shown: Experiment, data_dir: Path | None) -> str:
     """The smallest data set of the paper that is here, where some of its rows are cheap."""
-    from murmura.lab.papers.kept import shares_with
+    from murmura.lab.papers.published_results import shares_with
 
     here = {one: size for one in shown.data if (size := _bytes_here(one, data_dir))}
     able = [one for one in here if shown.of_data or shares_with(shown, one).cheap() is not None]
@@ -219,7 +219,7 @@ def _bytes_here(data: str, data_dir: Path | None) -> int:
 
 def _forecast(ran: Experiment, data: str) -> str:
     """How long a run will take: as long as the kept one, or as its first fits will tell."""
-    from murmura.lab.papers.kept import cost_before
+    from murmura.lab.papers.published_results import cost_before
     from murmura.lab.papers.reproduce import fits
 
     known = cost_before(ran, data)
@@ -306,8 +306,8 @@ def trade_offs(
     ] = None,
 ) -> None:
     """Write the page of trade-offs anew from the results that are kept: every federated method side by side."""
-    from murmura.lab.papers.kept import PLACE, checkout
-    from murmura.lab.papers.trade_off_page import write_trade_offs
+    from murmura.lab.papers.published_results import PLACE, checkout
+    from murmura.lab.papers.trade_offs import write_trade_offs
 
     root = checkout()
     if results is None and root is None:

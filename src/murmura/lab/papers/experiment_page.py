@@ -13,14 +13,12 @@ from murmura.core.files import write_whole
 from murmura.engine.part_files import printable
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval
-from murmura.lab.analyses.convergence_section import convergence_section
+from murmura.lab.analyses.training_sections import convergence_section
 from murmura.lab.audits.audit import read_audits
-from murmura.lab.audits.known_ratings import SHARES
+from murmura.lab.audits.judge import SHARES
 from murmura.lab.audits.section import hints_table
 from murmura.lab.papers.data_facts import DataFacts
 from murmura.lab.papers.experiments import Experiment, calculated_costs
-from murmura.lab.papers.kept import TABLES, KeptResult, checkout, code_version, result_of, written
-from murmura.lab.papers.kept_page import absent, kept_page, tables_csv
 from murmura.lab.papers.numbers import (
     ReproducedNumber,
     choice_table,
@@ -33,6 +31,17 @@ from murmura.lab.papers.numbers import (
     slug,
     time_table,
     trial_table,
+)
+from murmura.lab.papers.published_results import (
+    TABLES,
+    PublishedResult,
+    absent,
+    checkout,
+    code_version,
+    published_page,
+    result_of,
+    tables_csv,
+    written,
 )
 from murmura.lab.papers.reproduce import ExperimentPlace
 from murmura.report.build import analyses
@@ -76,7 +85,7 @@ def write(
                 files[f"{shown.name}-{part.name}-{end}.csv"] = to_csv(table)
     for name, text in files.items():
         write_whole(out / Path(name).name, text.encode())
-    write_whole(out / f"{shown.name}.md", kept_page(shown, out).encode())
+    write_whole(out / f"{shown.name}.md", published_page(shown, out).encode())
     return [out / Path(name).name for name in (*files, f"{shown.name}.md")]
 
 
@@ -89,7 +98,7 @@ class _Part:
     tables: Sequence[ReportTable]  # of its Markdown
     section: Section | None
     command: str
-    kept: KeptResult
+    kept: PublishedResult
     files: Mapping[str, ReportTable | None] = field(default_factory=dict)  # CSV of their own
 
 
@@ -139,7 +148,7 @@ def _untrained(shown: Experiment, data: str, facts: DataFacts, counted: bool) ->
     )
     title, lead = data if counted else f"{data}, calculated", f"{how}; nothing was trained. {_summary(found)}"
     today, code = date.today().isoformat(), code_version(checkout())
-    kept = KeptResult(data, today, code, shown.seeds, calculated=not counted, counted=counted)
+    kept = PublishedResult(data, today, code, shown.seeds, calculated=not counted, counted=counted)
     section = Section.of(slug(data), title, *tables, lead=(lead,))
     return _Part(data, found, tables, section, _commands(shown, []), kept)
 

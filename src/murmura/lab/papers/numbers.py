@@ -11,6 +11,7 @@ from murmura.engine.part_files import ordered
 from murmura.evaluation.intervals import Interval
 from murmura.evaluation.registry import better
 from murmura.evaluation.significance import ALPHA, PairedDifference
+from murmura.lab.analyses.item_exposure import Bias, bias, frequencies
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.classification.learning import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.lab.papers.data_facts import GROUPS, SIZES, TRAINING
@@ -30,10 +31,10 @@ from murmura.report.table import (
     plain_table,
 )
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.item_exposure import MEAN_DISPARITY, Bias, bias, frequencies
 from murmura.studies.reproduction_folder import RowChoice
 from murmura.studies.search.folder import Trial, best
 from murmura.studies.sweep.folder import points
+from murmura.studies.sweep.section import MEAN_DISPARITY
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse

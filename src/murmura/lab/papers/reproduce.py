@@ -94,11 +94,11 @@ class ExperimentFit:
         return f"{row.model}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
 
 
-def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener) -> Run:
+def reproduce(place: ExperimentPlace, workers: int | Workers, on_progress: FitListener) -> Run:
     """Choose, then open the test part; returns the comparison on it."""
     with locked(place.folder):
         folder = Run.create(place.folder, _config(place))
-        log = _Log(folder, heard, place.experiment, Workers.of(workers).size)
+        log = _Log(folder, on_progress, place.experiment, Workers.of(workers).size)
         with folder.running(), locked(place.runs):
             chosen = _choices_of(place, workers, log)
             plan = _plan(place, chosen)
@@ -129,7 +129,7 @@ def _choices_of(place: ExperimentPlace, workers: int | Workers, log: _Log) -> li
         for later in (False, True):  # a row that takes over what was searched for another comes after it
             some = [(label, row) for label, row in rows if bool(row.tuned_as) == later]
             steps = [_choose(place, label, row, found.get(row.tuned_as)) for label, row in some]
-            found |= {one.label: one for one in run_steps(pool, _try, steps, tried, _kept_trial)}
+            found |= {one.label: one for one in run_steps(pool, _try, steps, tried, _saved_trial)}
     chosen = [found[label] for label in place.experiment.rows]
     place.kept.write_choices(chosen)
     return chosen
@@ -229,7 +229,7 @@ def _prepared(data: str, data_dir: Path | None, rules: str, folder: Path) -> Pre
     return DataConfig(name=data).prepare(rules, data_dir)
 
 
-def _kept_trial(fit: ExperimentFit) -> Trial | None:
+def _saved_trial(fit: ExperimentFit) -> Trial | None:
     """The trial as its file has it; None: it was not made yet."""
     folder = Run(fit.place.folder / TRIALS)
     if not folder.has(fit.file):
@@ -298,8 +298,8 @@ def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowChoice]
 class _Log:
     """Counts what is done, keeps what it cost, and tells the listener with the time that is left."""
 
-    def __init__(self, folder: Run, heard: FitListener, experiment: Experiment, workers: int) -> None:
-        self.folder, self.heard, self.workers, self.done = folder, heard, workers, 0
+    def __init__(self, folder: Run, on_progress: FitListener, experiment: Experiment, workers: int) -> None:
+        self.folder, self.on_progress, self.workers, self.done = folder, on_progress, workers, 0
         self.total = fits(experiment)
         self.left = {label: _fits_of(row, experiment) for label, row in experiment.rows.items()}
         self.walls: dict[str, list[float]] = {label: [] for label in experiment.rows}
@@ -329,7 +329,7 @@ class _Log:
             now["wall"] = time.perf_counter() - self.started
             self.walls[row].append(wall)
             self.folder.write_json(SPENT, {"sessions": self.sessions})
-        self.heard(what, wall, self.done, self.total, self._seconds_left())
+        self.on_progress(what, wall, self.done, self.total, self._seconds_left())
 
     def _seconds_left(self) -> float:
         """Each row's own mean for the fits it still has; the mean of all for a row without any yet."""

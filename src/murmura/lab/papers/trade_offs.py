@@ -9,6 +9,7 @@ What is not kept, or not there yet, is "not measured": the page is made again wh
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,8 @@ from typing import Any
 import yaml
 
 from murmura.core.errors import DataError, SettingError
+from murmura.report.drawing import FILE_MUTED, Axes, page_style, require_report
+from murmura.report.page import rendered
 
 NAME = "trade-offs.yaml"
 NOT_MEASURED = "not measured"
@@ -82,7 +85,7 @@ def read_trade_offs(results: Path) -> tuple[TradeOffs, ...]:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError:
         raise DataError(f"trade-offs need the file {path}, but it cannot be read; run in a checkout.") from None
-    kept_lines.cache_clear()
+    published_lines.cache_clear()
     columns = [TradeOffColumn(key, **told) for key, told in found["columns"].items()]
     tables = []
     for told in found["tables"]:
@@ -105,14 +108,14 @@ def _row(results: Path, name: str, told: Mapping[str, Any], columns: Sequence[Tr
         for place in where if isinstance(where, list) else [where]:
             if place not in NOTHING and cells.get(column.key) is None:
                 try:
-                    cells[column.key] = kept_number(results, place)
+                    cells[column.key] = published_number(results, place)
                 except SettingError as error:
                     cells[column.key] = None
                     problems.append(str(error))
     return MethodRow(name, told.get("reads", ""), bool(told.get("reference")), cells, tuple(problems))
 
 
-def kept_number(results: Path, where: str | float) -> float | None:
+def published_number(results: Path, where: str | float) -> float | None:
     """The number that a cell is, or names; None: it is not kept."""
     if not isinstance(where, str):
         return float(where)
@@ -121,7 +124,7 @@ def kept_number(results: Path, where: str | float) -> float | None:
     file, *parts = (part.strip() for part in where.split(";"))
     over = _OVER[parts.pop()] if parts and parts[-1] in _OVER else fmean
     column, picks = parts[-1], dict(_pick(part, where) for part in parts[:-1])
-    lines = kept_lines(results / file)
+    lines = published_lines(results / file)
     if lines and not {column, *picks} <= lines[0].keys():
         missing = next(key for key in (column, *picks) if key not in lines[0])
         raise SettingError(f"the columns of {file} are {', '.join(lines[0])}, but '{where}' names '{missing}'.")
@@ -146,9 +149,100 @@ def _pick(part: str, where: str) -> tuple[str, str]:
 
 
 @lru_cache(maxsize=64)
-def kept_lines(path: Path) -> list[dict[str, str]]:
+def published_lines(path: Path) -> list[dict[str, str]]:
     """The lines of a kept table; none where it is not there."""
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as stream:
         return list(csv.DictReader(stream))
+
+
+PAGE, PICTURE = "trade-offs.md", "trade-offs.svg"
+COLOURS = {"each update": "#d55e00", "sums without noise": "#0072b2", "noisy sums": "#009e73"}
+MARKERS = {"each update": "s", "sums without noise": "o", "noisy sums": "D"}
+
+
+def write_trade_offs(results: Path) -> tuple[Path, Path, list[str]]:
+    """Write page and picture into the folder of kept results; also what the definition names in vain."""
+    tables = read_trade_offs(results)
+    page, picture = results / PAGE, results / PICTURE
+    page.write_text(trade_offs_text(tables), encoding="utf-8")
+    picture.write_text(trade_off_picture(tables[0]), encoding="utf-8")
+    return page, picture, [problem for table in tables for problem in table.problems]
+
+
+def trade_offs_text(tables: tuple[TradeOffs, ...]) -> str:
+    """The page."""
+    return rendered("trade-offs.jinja", tables=tables, heads=_heads, cells=_cells)
+
+
+def _heads(table: TradeOffs) -> list[str]:
+    arrows = {"more": " ↑", "less": " ↓", "": ""}
+    return ["method", "servers read", *(one.title + arrows[one.better] for one in table.columns)]
+
+
+def _cells(table: TradeOffs, row: MethodRow) -> list[str]:
+    name = f"*{row.name}*" if row.reference else row.name
+    return [name, row.reads, *(table.text(row, column) for column in table.columns)]
+
+
+def trade_off_picture(table: TradeOffs) -> str:
+    """SVG: a line for each federated method, its accuracy to the right; centralised ones are upright lines."""
+    require_report()
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    first = table.columns[0].key
+    rows = [row for row in table.rows if not row.reference and row.cells.get(first) is not None]
+    rows.sort(key=lambda row: float(row.cells[first] or 0))
+    with style.context(page_style("trade-offs", "file"), after_reset=True):
+        height = 1.9 + 0.34 * len(rows)  # inches: a line for each, title and legend
+        figure = Figure(figsize=(10.5, height), dpi=72)
+        axes = figure.add_axes((0.25, 0.85 / height, 0.36, 1 - 1.75 / height))
+        _paint(axes, table, rows)
+        _tabulate(axes, table, rows)
+        figure.text(0.02, 1 - 0.1 / height, table.title, fontsize=10.5, fontweight="bold", va="top")
+        figure.legend(loc="lower center", bbox_to_anchor=(0.45, 0.0), ncol=3, frameon=False, fontsize=8)
+        corner: dict[str, Any] = {"color": FILE_MUTED, "ha": "right", "va": "bottom"}
+        figure.text(0.98, 0.08 / height, "? not measured", fontsize=7, **corner)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    return out.getvalue()
+
+
+def _paint(axes: Axes, table: TradeOffs, rows: list[MethodRow]) -> None:
+    first = table.columns[0]
+    for at, row in enumerate(rows):
+        value = float(row.cells[first.key] or 0)
+        marker, colour = MARKERS.get(row.reads, "o"), COLOURS.get(row.reads, FILE_MUTED)
+        axes.plot([value], [at], marker, color=colour, markersize=8, clip_on=False)
+        text = printed(value, first.digits)
+        axes.annotate(text, (value, at), (7, -3), textcoords="offset points", fontsize=7)
+    axes.set_yticks(range(len(rows)), [row.name for row in rows])
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    _references(axes, table, first.key)
+    axes.set_xlabel(f"{first.title}: further right are better lists")
+    axes.margins(x=0.12)
+    for reads, colour in COLOURS.items():
+        axes.plot([], [], marker=MARKERS[reads], color=colour, linestyle="none", label=f"servers read {reads}")
+
+
+def _tabulate(axes: Axes, table: TradeOffs, rows: list[MethodRow]) -> None:
+    """The other numbers of each method, to the right of its line."""
+    beside: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "ha": "center"}
+    for place, column in enumerate(table.columns[1:]):
+        x = 1.17 + 0.16 * place
+        title = column.title.replace(", ", ",\n")
+        axes.text(x, len(rows) - 0.2, title, fontsize=6.5, color=FILE_MUTED, va="bottom", **beside)
+        for at, row in enumerate(rows):
+            text = table.text(row, column).replace(NOT_MEASURED, "?") or "–"
+            axes.text(x, at, text, fontsize=7.5, va="center", **beside)
+
+
+def _references(axes: Axes, table: TradeOffs, key: str) -> None:
+    above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    for row in table.rows:
+        value = row.cells.get(key)
+        if row.reference and value is not None:
+            axes.axvline(value, color=FILE_MUTED, linewidth=1, linestyle=":")
+            axes.annotate(row.name, (value, 1), (2, 2), fontsize=6.5, rotation=25, color=FILE_MUTED, **above)

@@ -21,7 +21,7 @@ from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES, Entropy, expand
 from murmura.core.errors import FederationError, MissingExtraError
 from murmura.core.rng import Words
-from murmura.lab.protections import shamir
+from murmura.lab.protections import secret_sharing
 
 try:
     from cryptography.exceptions import InvalidTag
@@ -96,8 +96,8 @@ class MaskingDevice:
         """For every peer its shares of this device's secrets, sealed; a share stays here."""
         self._peers, self._threshold = dict(peers), threshold
         holders = [1 + number for number in sorted((*peers, self.client))]
-        keys = shamir.split(self._mask_key, holders, threshold, self.entropy)
-        masks = shamir.split(self._own_mask, holders, threshold, self.entropy)
+        keys = secret_sharing.split(self._mask_key, holders, threshold, self.entropy)
+        masks = secret_sharing.split(self._own_mask, holders, threshold, self.entropy)
         self._held[self.client] = Held(keys[1 + self.client], masks[1 + self.client])
         return {
             peer: self._seal(peer, sent=True).encrypt(_ONCE, _written(keys[1 + peer], masks[1 + peer]), None)
@@ -163,4 +163,4 @@ class MaskingDevice:
 
 
 def _written(*shares: int) -> bytes:
-    return b"".join(share.to_bytes(shamir.SHARE_BYTES, "little") for share in shares)
+    return b"".join(share.to_bytes(secret_sharing.SHARE_BYTES, "little") for share in shares)

@@ -21,21 +21,9 @@ from murmura.channel.ring import Ring
 from murmura.channel.shares import expanded_sum
 from murmura.core.errors import SettingError
 from murmura.core.rng import Words
-from murmura.lab.protections import shamir
-from murmura.lab.protections.masking_device import (
-    Kind,
-    MaskingDevice,
-    PublicKeys,
-    pair_mask,
-    sign,
-)
-from murmura.lab.protections.sum_protocol import (
-    NOBODY,
-    AbortedSumError,
-    DropOuts,
-    SumProtocol,
-    SumSession,
-)
+from murmura.lab.protections import secret_sharing
+from murmura.lab.protections.masking_device import Kind, MaskingDevice, PublicKeys, pair_mask, sign
+from murmura.lab.protections.sum_protocol import NOBODY, AbortedSumError, DropOuts, SumProtocol, SumSession
 
 _NUMBER = 4  # bytes that name a peer in a message
 
@@ -142,7 +130,7 @@ class MaskedSum(SumSession):
         for holder in there - self.lost.after:
             with self.cost.at("device"):
                 said = self.devices[holder].unmask(there, lost)
-            self.cost.bytes_up += len(said) * (_NUMBER + shamir.SHARE_BYTES)
+            self.cost.bytes_up += len(said) * (_NUMBER + secret_sharing.SHARE_BYTES)
             for client, (kind, share) in said.items():
                 assert kind == _wanted(client in there)
                 shares[client][1 + holder] = share
@@ -152,7 +140,7 @@ class MaskedSum(SumSession):
         """The sum without the own masks of those in it, and without the masks agreed with those who are not."""
         if any(len(shares[client]) < self.needed(client) for client in self.devices):
             raise self._aborted(len(there - self.lost.after))
-        secrets = {client: shamir.join(shares[client], self.needed(client)) for client in self.devices}
+        secrets = {client: secret_sharing.join(shares[client], self.needed(client)) for client in self.devices}
         total = self.sum - expanded_sum((secrets[client] for client in there), self.ring)
         for client in lost:
             for peer in there.intersection(self.peers[client]):

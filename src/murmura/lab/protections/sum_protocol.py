@@ -112,7 +112,7 @@ class SumProtocol(ABC):
 
 # by the name that the setting `channel` gives them
 PROTOCOLS = {
-    "shares": "murmura.lab.protections.additive:three_shares",
+    "shares": "murmura.lab.protections.secret_sharing:three_shares",
     "masks": "murmura.lab.protections.pairwise_masks:PairwiseMasks",
     "ckks": "murmura.lab.protections.ckks:Ckks",
 }

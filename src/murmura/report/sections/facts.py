@@ -1,12 +1,14 @@
-"""Facts of a comparison: data, settings, times, environment."""
+"""Facts of a comparison: data, settings, times, environment, and the commands that make the folder again."""
 
 from __future__ import annotations
 
 import math
+import shlex
 from typing import Any
 
-from murmura.engine.part_files import ordered
-from murmura.report.command_lines import inline, rerun
+import yaml
+
+from murmura.engine.part_files import ordered, printable
 from murmura.report.page import Compared, Section, as_yaml
 from murmura.report.table import (
     Column,
@@ -18,6 +20,117 @@ from murmura.report.table import (
     text_cell,
 )
 from murmura.studies.compare.folder import ComparisonFolder
+
+AGAIN = "again"  # the folder the commands write
+FILE = f"{AGAIN}.yaml"
+# what is said about reading data in one word each
+FLAGS = (
+    "separator", "repeats", "positive_from", "item_names", "features", "mapping", "labels", "hops",
+    "feature_items", "attributes",
+)  # fmt: skip
+VERSIONS = ("murmura", "python", "numpy", "scipy", "numba")
+
+
+def rerun(folder: ComparisonFolder) -> str:
+    """A shell script: run the same and report it; the versions stand above as a comment."""
+    parts = [f"{part} {folder.environment[part]}" for part in VERSIONS if folder.environment.get(part)]
+    versions = [printable(f"# {', '.join(parts)}")] if parts else []
+    labels = folder.config.get("models")
+    run = _fit if labels is None else _compare if all(map(_fits_a_flag, labels)) else _from_file
+    return "\n".join([*versions, *run(folder), f"murmura report {AGAIN}"])
+
+
+def _fits_a_flag(label: object) -> bool:
+    """Whether `--models label=name` can carry the label as it is."""
+    text = str(label)
+    return text == text.strip() and text.isprintable() and bool(text) and not set(text) & set(",=")
+
+
+def _compare(folder: ComparisonFolder) -> list[str]:
+    config, models = folder.config, folder.models
+    named = [one.label if one.name == one.label else f"{one.label}={one.name}" for one in models]
+    seeds = f"--seeds {config.get('seeds', 1)} --seed {config.get('seed', 0)}"
+    scored = _listed(config, "cutoffs", "at") + _listed(config, "metrics", "metrics")
+    lines = [
+        f"murmura compare {_data(folder)}",
+        _flag("models", *named),
+        *(_settings(one.label, one.settings) for one in models if one.settings),
+        " ".join([seeds, *scored, *_orders(folder), f"--out {AGAIN}"]),
+    ]
+    return [" \\\n  ".join(lines)]
+
+
+def _fit(folder: ComparisonFolder) -> list[str]:
+    config, (model,) = folder.config, folder.models
+    lines = [
+        f"murmura fit {_flag('model', model.name)} {_data(folder)}",
+        *([_settings(model.name, model.settings)] if model.settings else []),
+        f"--seed {config.get('seed', 0)} --out {AGAIN}",
+    ]
+    return [" \\\n  ".join(lines), " ".join([f"murmura evaluate {AGAIN}", *_listed(config, "cutoffs", "at")])]
+
+
+def _from_file(folder: ComparisonFolder) -> list[str]:
+    """A label that no flag can carry goes through a file."""
+    told = ("models", "seeds", "seed", "cutoffs", "metrics")
+    config = {key: folder.config[key] for key in told if key in folder.config}
+    kept = {"data": folder.source, "protocol": folder.protocol, **config}
+    text = yaml.safe_dump(kept, sort_keys=False).rstrip()
+    run = " ".join([f"murmura compare --config {FILE}", *_orders(folder), f"--out {AGAIN}"])
+    return [f"cat > {FILE} <<'END'", text, "END", run]
+
+
+def _data(folder: ComparisonFolder) -> str:
+    source, columns = folder.source, folder.source.get("columns")
+    named = [f"{part}={name}" for part, name in columns.items()] if isinstance(columns, dict) else []
+    parts = [
+        _flag("data", source.get("name")),
+        *([_flag("data-dir", source["dir"])] if source.get("dir") else []),
+        *(["--skip-bad"] if source.get("skip_bad") else []),
+        *([] if source.get("header") is None else ["--header" if source["header"] else "--no-header"]),
+        *([_flag("columns", *named)] if named else []),
+        *(_flag(key.replace("_", "-"), source[key]) for key in FLAGS if source.get(key) is not None),
+        *(_flag("exclude", *hop) for hop in source.get("exclude") or []),
+        _flag("protocol", folder.protocol),
+    ]
+    return " ".join(parts)
+
+
+def _flag(name: str, *values: object) -> str:
+    """A flag with one value, or with several between commas."""
+    return f"--{name} {shlex.quote(','.join(map(str, values)))}"
+
+
+def _settings(label: str, settings: dict[str, Any]) -> str:
+    """The settings of one model on one line."""
+    return " ".join(f"-S {shlex.quote(f'{label}.{key}={inline(value)}')}" for key, value in settings.items())
+
+
+def _listed(config: dict[str, Any], key: str, flag: str) -> list[str]:
+    return [_flag(flag, *config[key])] if config.get(key) else []
+
+
+def _orders(folder: ComparisonFolder) -> list[str]:
+    """A protocol's text says which order was seen, unless both were."""
+    return ["--order real,day"] if folder.beside else []
+
+
+def inline(value: Any) -> str:
+    """A plain value on one line, as YAML and `-S` read it; text that looks like a number is quoted."""
+    look: dict[str, Any] = {"default_flow_style": True, "width": math.inf, "sort_keys": False}
+    look["default_style"] = "'" if isinstance(value, str) and _like_a_number(value) else None
+    text = yaml.safe_dump(value, allow_unicode=True, **look).removesuffix("...\n").strip()
+    if not text.isprintable():  # PyYAML leaves line breaks of other alphabets as they are, and loses them
+        text = yaml.safe_dump(value, allow_unicode=False, **look).removesuffix("...\n").strip()
+    return str(text)
+
+
+def _like_a_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def sections(compared: Compared) -> list[Section | None]:

@@ -14,7 +14,7 @@ from murmura.report import drawing
 from murmura.report.drawing import note
 from murmura.report.page import Compared, Section
 from murmura.report.sections.facts import value_cell
-from murmura.report.sections.planes import cost_plot, metric_caption, upwards
+from murmura.report.sections.metrics import cost_plot, metric_caption, upwards
 from murmura.report.sections.training import disclosure_curves
 from murmura.report.summary import ModelSummary, Results
 from murmura.report.table import Column, ReportTable, TableCell, decimals_for, number_cell, plain_table

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
+from murmura.cli.commands import of_the_lab
 from murmura.cli.console import say, table
 from murmura.core.errors import SettingError
 
@@ -77,9 +78,8 @@ def plan(
         _show(figures, planned)
     if plot is not None:
         from murmura.core.files import write_whole
-        from murmura.studies.privacy_plan.section import privacy_plan_picture
 
-        write_whole(plot, privacy_plan_picture(figures, planned).encode())
+        write_whole(plot, of_the_lab("privacy plan picture")(figures, planned).encode())
         say(f"drawn: {plot}")
 
 

@@ -19,10 +19,10 @@ from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
 from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, number, plain_table
 from murmura.studies.compare.folder import ComparisonFolder, Sweep
-from murmura.studies.item_exposure import MEAN_DISPARITY
 from murmura.studies.sweep.folder import SweepPoint, value_text
 
 DISCLOSED, BOTH, RECIPROCAL = "disclosed", "MB/client", "1/CCE"
+MEAN_DISPARITY = "mean |BD|"  # how far lists depart from the training part, category by category
 PLACE = "place"  # of a value along its axis
 WIDE = 30  # costs that differ by more than this factor get a logarithmic axis
 COSTS = {

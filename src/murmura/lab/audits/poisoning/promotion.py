@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-
-from murmura.core.contract import Phase
 from murmura.lab.audits.poisoning.liars import Lie
 from murmura.lab.audits.poisoning.poisoning import (
     RIVALS,
@@ -21,6 +19,8 @@ from murmura.lab.audits.poisoning.poisoning import (
     counts_people,
     sum_of,
 )
+
+from murmura.core.contract import Phase
 
 FAR = 1e6  # longer than any clip: the channel shortens it to what one device may send
 LIMIT = 0.95  # of what a sum may be long: the honest ones need the rest

@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-
 from murmura.lab.audits.poisoning.liars import Lie
 from murmura.lab.audits.poisoning.poisoning import LiarsView, PoisoningAttack, scaled
+
 from murmura.lab.audits.poisoning.promotion import FAR, LIMIT
 
 

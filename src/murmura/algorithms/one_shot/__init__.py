@@ -1,0 +1,1 @@
+"""Ratings predicted after one exchange, by a ridge regression on each client: ours, beside FedSPLIT."""

@@ -1,0 +1,233 @@
+"""The shape of a poisoning attack: colluding clients, what they know, and the update each sends in a round.
+
+Liars know what everybody knows (method, settings, public model of every round, counts where they are public),
+each other's histories, and the item they want to move. What they make goes through the real channel: it is
+clipped and rounded like every update, unless an attack uses up what the check of the sum leaves (`Lie.beyond`).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.contract import Algorithm, History, Phase, RoundContext
+from murmura.core.message import TableSpec
+from murmura.core.population import Population
+from murmura.core.rng import Purpose, Rng, Stream
+from murmura.core.update import SparseRows, Update
+from murmura.lab.audits.attack import Attack
+from murmura.lab.audits.poisoning.liars import Liars, Lie
+
+OWN = Purpose.OWN + 7  # the stream of what liars draw
+TAUGHT = 8  # histories of their own from which liars work out a direction, in every round others
+REMEMBERED = 0.8  # of the direction of the round before: histories of many rounds say more than those of one
+RIVALS = 50  # items that an adapted attack moves beside its target
+
+Kind = Literal["cold", "popular"]
+
+
+@dataclass(frozen=True, eq=False)
+class Conspiracy(Liars):
+    """Liars of one training."""
+
+    attack: PoisoningAttack
+    algorithm: Algorithm
+    people: Population
+    malicious: Bools  # (clients,)
+    target: int
+    seed: int = 0
+    memory: dict[str, NDArray[Any]] = field(default_factory=dict)  # what they noted in earlier rounds
+
+    def among(self, phase: Phase, round: int, clients: Ints) -> Bools:
+        """Those who lie in this exchange; of an attack by one device the first of them, or of the cohort."""
+        lying: Bools = self.malicious[clients]
+        if self.attack.alone(phase) and len(clients):
+            first = int(np.argmax(lying))  # where none of them was called: whoever is the first
+            lying = np.arange(len(clients)) == first
+        return lying
+
+    def lie(self, phase: Phase, context: RoundContext) -> Lie | None:
+        """What each of them sends."""
+        return self.attack.lie(MaliciousView(self, phase, context))
+
+    def history(self, client: int) -> History:
+        """What a liar holds; of which she would share everything."""
+        held = self.people.history(client, 0)
+        return replace(held, consent=np.ones(len(held)))
+
+
+@dataclass(frozen=True, eq=False)
+class MaliciousView:
+    """One exchange, as liars see it."""
+
+    plot: Conspiracy
+    phase: Phase
+    context: RoundContext
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether the exchange is one of counts: a number says that somebody has something."""
+        return counts_people(self.phase)
+
+    @property
+    def before_training(self) -> bool:
+        """Whether it is such an exchange of a method that learns from others."""
+        phases = self.plot.algorithm.phases(self.context.info)
+        return self.counts_people and not all(map(counts_people, phases))
+
+    @property
+    def stream(self) -> Stream:
+        """What liars draw in this round."""
+        return Rng(np.array([self.plot.seed, 77], np.uint32), self.context.round).stream(OWN)
+
+    @property
+    def popularity(self) -> Longs:
+        """How often each item occurs: publicly known, or as liars see it among themselves."""
+        if self.context.info.counts is not None:
+            return self.context.info.counts
+        seen = np.zeros(self.context.info.items, np.int64)
+        malicious = np.flatnonzero(self.plot.malicious)
+        for client in malicious.tolist():
+            seen[self.plot.history(client).item] += 1
+        return seen * self.context.info.clients // max(1, len(malicious))
+
+    def popular(self, n: int) -> Ints:
+        """The n most popular items on offer beside the target."""
+        listed = self.context.info.listed
+        others = listed[listed != self.plot.target]
+        best: Ints = others[np.argsort(-self.popularity[others], kind="stable")[:n]]
+        return best
+
+    def known(self) -> Iterator[History]:
+        """Some of the histories of liars, in every round others."""
+        malicious = np.flatnonzero(self.plot.malicious)
+        take = self.stream.choose(len(malicious), min(TAUGHT, len(malicious)))
+        return (self.plot.history(int(client)) for client in malicious[take])
+
+    def as_if(self, items: Ints) -> Update:
+        """The update of somebody who has exactly these items: a false history, sent by an honest device."""
+        best = float(self.plot.people.value.max(initial=1.0))
+        when = None if self.plot.people.time is None else np.arange(len(items))
+        return self._step(replace(History.private(items, best, time=when), consent=np.ones(len(items))))
+
+    def honest(self) -> Update:
+        """What some of the liars would send together if they were honest."""
+        updates = [self._step(one) for one in self.known()]
+        return sum_of(updates)
+
+    def lifting(self) -> NDArray[Any]:
+        """The direction in which the row of the target must move to score higher for everybody, of length 1.
+
+        Worked out by the algorithm's own step: liars add the target to true histories and look what it would
+        send of it, at a model in which it has no row yet, so that the step does not find it high enough.
+        """
+        t, memory, name = self.plot.target, self.plot.memory, self.phase.name
+        total = REMEMBERED * memory.get(name, np.zeros(self.table.width))
+        blank = replace(self.context, model=self._without_target())
+        for one in self.known():
+            mine = np.append(one.item, np.int32(t)) if t not in one.item else one.item
+            time = None if one.time is None else np.append(one.time, one.time.max(initial=0))[: len(mine)]
+            added = History.private(mine, 1.0, time=time)
+            added = replace(added, consent=np.ones(len(added)))
+            total += self.rows_of(self._step(added, blank), np.array([t], np.int32)).sum(axis=0)
+        memory[name] = total
+        length = float(np.sqrt((total**2).sum()))
+        return total / max(length, 1e-300)
+
+    def place(self, items: Ints) -> Ints:
+        """The rows of these items (of their features, where rows are of features) in the table that is sent."""
+        table, info = self.table, self.context.info
+        if table.space == "feature":
+            assert info.features is not None
+            return info.features.of_items(items)
+        return items if table.space == "item" else np.searchsorted(info.listed, items).astype(np.int32)
+
+    def rows_of(self, update: Update, items: Ints) -> Floats:
+        """What an update says of these items, (rows, width); of those it does not mention zeros."""
+        sent, wanted = update.tables[self.table.name], self.place(items)
+        rows = np.zeros((len(wanted), sent.values.shape[1]))
+        at = np.searchsorted(sent.index, wanted)
+        there = np.isin(wanted, sent.index)
+        rows[there] = sent.values[at[there]]
+        return rows
+
+    def moving(self, items: Ints, rows: Floats) -> Update:
+        """An update with these rows of items and nothing else."""
+        return self.with_rows(self.place(items), rows)
+
+    def with_rows(self, place: Ints, rows: Floats) -> Update:
+        """An update with these rows of the first table and nothing else."""
+        order = np.argsort(place, kind="stable")
+        sent = SparseRows(place[order].astype(np.int32), rows[order].astype(self.table.dtype))
+        if self.table.space == "dense":
+            whole = np.zeros((self.table.rows, rows.shape[1]), self.table.dtype)
+            whole[sent.index] = sent.values
+            sent = SparseRows(np.arange(self.table.rows, dtype=np.int32), whole)
+        others = {t.name: SparseRows.empty(t.width, t.dtype) for t in self.phase.sends.tables[1:]}
+        return Update({self.table.name: sent, **others}, dict.fromkeys(self.phase.sends.scalars, 0.0))
+
+    @property
+    def table(self) -> TableSpec:
+        """The first table of the exchange: rows of items or of their features."""
+        return self.phase.sends.tables[0]
+
+    def _without_target(self) -> dict[str, NDArray[Any]]:
+        model = {name: array.copy() for name, array in self.context.model.items()}
+        for table in self.plot.algorithm.publishes(self.context.info).tables:
+            if table.space == "item" and table.name in model:
+                model[table.name][self.plot.target] = 0
+        return model
+
+    def _step(self, history: History, context: RoundContext | None = None) -> Update:
+        """What the algorithm lets somebody send who has this history and is new."""
+        at, algorithm = context or self.context, self.plot.algorithm
+        rng = Rng(self.stream.words(2), at.round)
+        if self.counts_people:
+            state = algorithm.client_init(at.info, history, rng)
+            for before in algorithm.phases(at.info):  # a device remembers as what it was counted
+                if before.name == self.phase.name:
+                    break
+                state, _ = algorithm.client_step(replace(at, phase=before.name), state, history, rng)
+        else:
+            state = algorithm.client_fold_in(at, history, rng)
+        return algorithm.client_step(at, state, history, rng)[1]
+
+
+class PoisoningAttack(Attack):
+    """What liars send, and which item it is about."""
+
+    target: ClassVar[Kind | None] = None  # of which kind the item is that it moves; None: it has no target
+    by_share: ClassVar[bool] = True  # whether it depends on how many lie
+
+    def alone(self, phase: Phase) -> bool:
+        """Whether one device alone lies in this exchange."""
+        return not self.by_share
+
+    @abstractmethod
+    def lie(self, view: MaliciousView) -> Lie | None:
+        """What each liar sends in an exchange; None: what it would send anyway."""
+
+
+def counts_people(phase: Phase) -> bool:
+    """Whether every number of an exchange is held to a bound of its own, as counts are."""
+    return all(table.exact is not None or table.bound is not None for table in phase.sends.tables)
+
+
+def sum_of(updates: list[Update]) -> Update:
+    """The sum of at least one update."""
+    total = updates[0]
+    for update in updates[1:]:
+        total = total + update
+    return total
+
+
+def scaled(update: Update, by: float) -> Update:
+    """An update times a number."""
+    tables = {name: SparseRows(rows.index, rows.values * by) for name, rows in update.tables.items()}
+    return Update(tables, {name: value * by for name, value in update.scalars.items()})

@@ -1,1 +1,0 @@
-"""Attacks on the updates of FedSPLIT and its relatives."""

@@ -1,0 +1,236 @@
+"""Attacks on the updates of FedSPLIT groups: which items a group has rated, and how."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from murmura.core.arrays import Floats, Ints
+from murmura.core.contract import History
+from murmura.core.rng import Stream
+from murmura.core.update import SentUpdate
+from murmura.kernels.factorisation.cnmf_steps import CnmfRates, Factors, fit_users, predict
+from murmura.kernels.sparse import Sparse
+from murmura.lab.audits.attack import (
+    AdversaryKnowledge,
+    ItemAttack,
+    ItemClaims,
+    ObservedUpdates,
+    RatingAttack,
+    RatingQuestion,
+)
+
+
+def update_table(sent_update: SentUpdate, items: int) -> Floats:
+    """What an update says of every item: one row each, zero where it says nothing."""
+    rows = sent_update.update.tables["items"]
+    table = np.zeros((items, rows.values.shape[1]))
+    table[rows.index] = rows.values
+    return table
+
+
+def known_values(hints: History, person: Ints, item: Ints) -> Floats:
+    """The known ratings among those asked for; NaN for the others."""
+    width = int(max(item.max(initial=0), hints.item.max(initial=0))) + 1
+    keys, known = person.astype(np.int64) * width + item, hints.owners.astype(np.int64) * width + hints.item
+    values = np.full(len(keys), np.nan)
+    order = np.argsort(known)
+    place = np.minimum(np.searchsorted(known[order], keys), max(0, len(known) - 1))
+    if len(known):
+        found = known[order][place] == keys
+        values[found] = hints.value[order][place[found]]
+    return values
+
+
+def balanced(
+    estimates: Floats, person: Ints, item: Ints, hints: History, totals: Floats, counts: Floats
+) -> Floats:
+    """Estimates moved so that, with the known ratings, those of each item add up to what the update says.
+
+    Left as they are: known ratings, and items of which the update counts other ratings than are asked for.
+    """
+    items, known = len(totals), known_values(hints, person, item)
+    told = ~np.isnan(known)
+    rest = totals - np.bincount(item, np.where(told, known, estimates), minlength=items)
+    unknown = np.bincount(item[~told], minlength=items)
+    whole = (np.bincount(item, minlength=items) == np.rint(counts)) & (unknown > 0)
+    shift = np.where(whole, rest / np.maximum(unknown, 1), 0.0)
+    moved: Floats = estimates + np.where(told, 0.0, shift[item])
+    return moved
+
+
+def moves(sent_update: SentUpdate, items: int, factors: int) -> Floats:
+    """How far each item is from where an unrated one rests: at zero, or at the bias of a public prior."""
+    table = update_table(sent_update, items)
+    if "prior" not in sent_update.model:
+        largest: Floats = np.abs(table).max(axis=1)
+        return largest
+    rest: Floats = sent_update.model["prior"][:, 0].astype(np.float64)
+    return np.abs(table[:, factors] - rest)
+
+
+class FedSplitItems(ItemAttack):
+    """A group's items are those whose factors or bias differ from where an unrated item rests.
+
+    Which items a FedSPLIT group, or one member of it, has rated, read off its one update.
+
+    The paper's own audit (section 4.4) gives the adversary the positions of the ratings and asks for their
+    values. It does not ask for the positions, which an update shows: only a rated item's factors and bias ever
+    move, so whatever differs from where it would rest has been rated. What several members rated is more likely
+    that of one of them: an update of singular vectors, or one with counts, says how many members rated an item;
+    in any other one the items that several rated have larger factors.
+    """
+
+    name: ClassVar[str] = "fedsplit-items"
+    title: ClassVar[str] = "items of a group: what has moved in H or b_H"
+    against: ClassVar[tuple[str, ...]] = ("fedsplit", "fedsplit-svd")
+
+    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+        """The largest move of an item; any move is asserted."""
+        scores = np.zeros((known.info.clients, known.info.items))
+        for sent_update in observed.phase("factors"):
+            scores[sent_update.client] = moves(sent_update, known.info.items, known.settings["factors"])
+        return ItemClaims(scores, scores > 0)
+
+
+class FedSplitMembers(ItemAttack):
+    """What one member has rated: of the items that have moved, those with most ratings or largest sums of H."""
+
+    name: ClassVar[str] = "fedsplit-members"
+    title: ClassVar[str] = "items of one member: counts, or column sums of H"
+    against: ClassVar[tuple[str, ...]] = ("fedsplit", "fedsplit-svd")
+
+    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+        """The same for every member; asserted are as many items as people have on average."""
+        scores = np.zeros((known.info.clients, known.info.items))
+        for sent_update in observed.phase("factors"):
+            items, k = known.info.items, known.settings["factors"]
+            table = update_table(sent_update, items)
+            counts = table.shape[1] > k + 1  # in the last column, behind H and b_H
+            sums = table[:, -1] if counts else table[:, :k].sum(axis=1)
+            scores[sent_update.client] = np.where(moves(sent_update, items, k) > 0, sums, 0.0)
+        return ItemClaims.best(scores, known.info.listed, known.usual("person"), "person")
+
+
+RIDGE = 1.0
+STEPS = 15
+SURE = 0.9  # an item is asserted from this probability on
+
+
+class FedSplitLearned(ItemAttack):
+    """A logistic regression on rows of updates, taught by every second group about the others.
+
+    Which items a FedSPLIT group has rated, by an adversary that has learned what rated rows look like.
+
+    It knows every second group inside out (its own, or bribed ones), and fits a logistic regression on the rows
+    of their updates: how far the bias is from the prior's, how large and how uneven the factors are, how
+    popular the item is, their squares and products. It is the yardstick for covers such as decoys, against
+    which comparing with a resting value finds nothing.
+    """
+
+    name: ClassVar[str] = "fedsplit-learned"
+    title: ClassVar[str] = "items of a group: rows that look rated, learned from the other half of the groups"
+    against: ClassVar[tuple[str, ...]] = ("fedsplit",)
+    learns: ClassVar[bool] = True
+
+    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+        """The log odds of every item; asserted where the probability is at least SURE."""
+        listed, shape = known.info.listed, (known.info.clients, known.info.items)
+        rows = {
+            sent_update.client: features(sent_update, known)[listed]
+            for sent_update in observed.phase("factors")
+        }
+        inside = [client for client in rows if client in known.insiders]
+        scores = np.zeros(shape)
+        if inside:
+            X = np.concatenate([rows[client] for client in inside])
+            y = np.concatenate([np.isin(listed, known.insiders[client]) for client in inside])
+            weights = logistic(X, y.astype(np.float64))
+            for client, own in rows.items():
+                scores[client, listed] = own @ weights
+        return ItemClaims(scores, scores >= np.log(SURE / (1 - SURE)))
+
+
+def features(sent_update: SentUpdate, known: AdversaryKnowledge) -> Floats:
+    """One row per item: a constant, six numbers and their products, on the update's own scale."""
+    k = int(known.settings["factors"])
+    table = update_table(sent_update, known.info.items)
+    H, b = table[:, :k], table[:, k]
+    H = H[:, H.any(axis=0)]
+    prior = sent_update.model["prior"][:, 0] if "prior" in sent_update.model else np.zeros(len(b))
+    away = b - prior
+    columns = [away, np.abs(away), H.sum(axis=1), H.max(axis=1, initial=0.0), H.std(axis=1)]
+    columns.append(np.log1p(known.popularity.astype(np.float64)))
+    scaled = np.column_stack([_standard(column, known.info.listed) for column in columns])
+    first, second = np.triu_indices(scaled.shape[1])
+    return np.column_stack([np.ones(len(scaled)), scaled, scaled[:, first] * scaled[:, second]])
+
+
+def _standard(column: Floats, listed: Ints) -> Floats:
+    own = column[listed]
+    standard: Floats = np.clip((column - own.mean()) / (own.std() + 1e-12), -6, 6)
+    return standard
+
+
+def logistic(X: Floats, y: Floats) -> Floats:
+    """Weights of a logistic regression with a ridge, by Newton's steps."""
+    w = np.zeros(X.shape[1])
+    penalty = RIDGE * np.eye(X.shape[1])
+    for _ in range(STEPS):
+        p = 1 / (1 + np.exp(-np.clip(X @ w, -30, 30)))
+        slope = X.T @ (y - p) - penalty @ w
+        curve = (X * (p * (1 - p))[:, None]).T @ X + penalty
+        w = w + np.linalg.solve(curve, slope)
+    return w
+
+
+PRIOR_RATINGS = 5.0  # a person's known ratings are averaged with so many of mu
+
+
+class FedSplitRatings(RatingAttack):
+    """W and b_W fitted to the known ratings against the group's own H and b_H.
+
+    What a FedSPLIT group's update adds to ratings somebody knows already (the paper's section 4.4).
+
+    The adversary has H, b_H and mu, knows how many people are in the group and some of their ratings, and fits
+    W and b_W to those (equations 12 and 10, H and b_H held still); equation 7 then estimates the others. An
+    update with counts, and mean ratings in place of b_H, says more: what the ratings of an item add up to.
+    """
+
+    name: ClassVar[str] = "fedsplit-ratings"
+    title: ClassVar[str] = "ratings, from the update and those known already"
+    against: ClassVar[tuple[str, ...]] = ("fedsplit",)
+
+    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
+        """Equation 7; somebody of whom no rating is known is estimated by mu + b_H."""
+        sent_update = next(one for one in observed.phase("factors") if one.client == asked.client)
+        k, mu = int(known.settings["factors"]), float(sent_update.model["mu"][0])
+        table = update_table(sent_update, known.info.items)
+        rates = CnmfRates(*(float(known.settings[name]) for name in CnmfRates._fields))
+        H, b_h = table[:, :k], table[:, k]
+        hints = Sparse.of_people(asked.hints.owners, asked.hints.item, asked.hints.value, asked.people)
+        W, b_w = fit_users(hints, H, b_h, mu, rates)
+        guesses = predict(Factors(W, H, b_w, b_h), mu, asked.person, asked.item)
+        if known.settings.get("bias") != "means":
+            return guesses
+        counts, clip = table[:, k + 1], known.settings.get("clip")
+        totals = counts * (mu + table[:, k])
+        said = counts if clip is None else np.where(np.abs(table[:, k]) < clip, counts, -1)  # not a bound's
+        return balanced(guesses, asked.person, asked.item, asked.hints, totals, said)
+
+
+class HintsAlone(RatingAttack):
+    """Reads mu and no update: everyone rates everything like the mean of what is known of her."""
+
+    name: ClassVar[str] = "hints"
+    title: ClassVar[str] = "no update read: the mean of a person's known ratings"
+
+    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
+        """mu, moved towards the known ratings of the person."""
+        mu = float(observed.phase("factors")[0].model["mu"][0])
+        hints, people = asked.hints, asked.people
+        counts = np.bincount(hints.owners, minlength=people)
+        sums = np.bincount(hints.owners, hints.value, minlength=people)
+        means: Floats = (sums + PRIOR_RATINGS * mu) / (counts + PRIOR_RATINGS)
+        return means[asked.person]

@@ -1,0 +1,267 @@
+"""Which tables and figures are kept, and from which run: `<name>.json` beside the CSV of each.
+
+A checkout has them in docs/results/reproductions; an installed package does not carry them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import subprocess
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from textwrap import indent
+from typing import NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from murmura.core.errors import RunError
+from murmura.core.version import __version__
+from murmura.engine.run_folder import Run
+from murmura.lab.papers.experiments import Experiment, experiment
+from murmura.lab.papers.reproduce import ExperimentPlace
+from murmura.report.table import Column, ReportTable, TableCell, to_markdown
+
+PLACE = Path("docs") / "results" / "reproductions"
+TABLES = "-tables.csv"  # ends the name of the file with what a page shows
+
+
+@dataclass(frozen=True)
+class PublishedResult:
+    """What an experiment's numbers on one data set come from."""
+
+    data: str
+    date: str  # on which its run ended
+    code: str  # the commit that wrote it; the version, where it was no checkout
+    seeds: int
+    fits: int = 0
+    cpu_minutes: float = 0.0
+    quick: bool = False
+    calculated: bool = False  # from the size of the data as printed: nothing was trained
+    counted: bool = False  # in the data set itself: nothing was trained
+    fewest: int = 0  # seeds of the rows that have fewer than the others; 0: all have as many
+
+    def text(self) -> str:
+        """In a few words."""
+        if self.calculated:
+            return f"calculated from its printed size ({self.date}, {self.code})"
+        if self.counted:
+            return f"counted ({self.date}, {self.code})"
+        what = "only --quick" if self.quick else "kept"
+        seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
+        seeds = f"{self.fewest} to {seeds}" if self.fewest else seeds
+        return f"{what}: {self.date}, {self.code}, {self.minutes} CPU min, {seeds}"
+
+    @property
+    def minutes(self) -> str:
+        """CPU minutes, with a decimal where they are few."""
+        return f"{self.cpu_minutes:.0f}" if self.cpu_minutes >= 10 else f"{self.cpu_minutes:.1f}"
+
+
+def checkout(package: Path | None = None) -> Path | None:
+    """The sources' folder; None where the package is installed."""
+    root = (package or Path(str(resources.files("murmura")))).parents[1]
+    return root if (root / PLACE).is_dir() else None
+
+
+def code_version(root: Path | None) -> str:
+    """The commit of a checkout, or the version of the package."""
+    if root is None:
+        return f"version {__version__}"
+    asked = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return f"version {__version__}"
+
+
+def result_of(place: ExperimentPlace) -> PublishedResult:
+    """What the files of a run say of it."""
+    total, seeds = place.kept.spent, place.experiment.seeds
+    fewest = min((row.seeds or seeds for row in place.experiment.rows.values()), default=seeds)
+    return PublishedResult(
+        data=Path(place.data).stem,
+        date=str(Run(place.runs).read("status.json")["at"])[:10],
+        code=code_version(checkout()),
+        seeds=seeds,
+        fits=round(total.fits),
+        cpu_minutes=round(total.cpu / 60, 1),
+        quick=place.folder.name.endswith("-quick"),
+        fewest=fewest if fewest < seeds else 0,
+    )
+
+
+def written(shown: Experiment, found: list[PublishedResult]) -> str:
+    """The text of `<name>.json`."""
+    return json.dumps({"experiment": shown.name, "results": [asdict(one) for one in found]}, indent=1) + "\n"
+
+
+def published_results(name: str, folder: Path) -> dict[str, PublishedResult]:
+    """What is kept of an experiment in a folder: data set -> its run."""
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))["results"]
+        results = TypeAdapter(list[PublishedResult]).validate_python(found)
+    except (ValueError, KeyError, TypeError, ValidationError):
+        raise RunError(f"{path} is damaged: run `murmura reproduce run {name}` and keep its files.") from None
+    return {one.data: one for one in results}
+
+
+def cost_before(ran: Experiment, data: str) -> PublishedResult | None:
+    """The kept whole run of an experiment on a data set, which says how long it will take."""
+    root = checkout()
+    if root is None:
+        return None
+    known = published_results(ran.name, root / PLACE).get(data)
+    return known if known and not (known.quick or known.calculated or known.counted) else None
+
+
+def shares_with(shown: Experiment, data: str) -> Experiment:
+    """The experiment whose run is shown on a data set: on one the paper does not have, the first it names."""
+    bases = [] if shown.rows else list(shown.same_run_as.values())
+    whose = shown.same_run_as.get(data) or next(iter(bases), None)
+    return shown if whose is None else experiment(whose)
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """What a folder has of an experiment."""
+
+    results: dict[str, PublishedResult]
+    tables: Mapping[str, tuple[list[str], list[list[str]]]] = field(default_factory=dict)  # CSV: header, rows
+
+
+def publish(shown: Experiment, out: Path, place: Path) -> list[Path]:
+    """Put what a run wrote into `out` beside what `place` has of other data sets; returns the files.
+
+    Of a data set that is kept already, the new result takes the place of the old one.
+    """
+    new, old = _read(shown.name, out), _read(shown.name, place)
+    if not new.results or any(one.quick for one in new.results.values()):
+        has = "one with --quick" if new.results else "none"
+        raise RunError(
+            f"{out} must hold a whole run of {shown.name}, but has {has}: `murmura reproduce run` makes it."
+        )
+    stays = old.results.keys() - new.results.keys()
+    changed = [name for name in old.tables if old.tables[name][0] != new.tables[name][0]]
+    if stays and changed:
+        raise RunError(
+            f"{place / changed[0]} must have today's columns, but has not: run {shown.name} on "
+            f"{', '.join(sorted(stays))} again."
+        )
+    found = dict.fromkeys(stays, old) | dict.fromkeys(new.results, new)
+    listed = dict.fromkeys((*shown.data, *shown.also, *old.results, *new.results))
+    order = [data for data in listed if data in found]
+    texts = {
+        f"{shown.name}.json": written(shown, [found[data].results[data] for data in order]),
+        **_beside(shown, out, new.results),
+    }
+    kept = Run(place)
+    for name, (header, _) in new.tables.items():
+        column = header.index("data")
+        rows = [row for data in order for row in found[data].tables[name][1] if row[column] == data]
+        kept.write_table(name, header, rows)
+    for name, text in texts.items():
+        kept.write(name, text)
+    return [place / name for name in (*new.tables, *texts)]
+
+
+def _beside(shown: Experiment, out: Path, new: Iterable[str]) -> dict[str, str]:
+    """Guesses of an audit, and the trials of a run: they are kept once, with the experiment whose run it is."""
+    names = [
+        f"{shown.name}-{data}-{kind}.csv"
+        for data in new
+        for kind in ("shares", "trials")
+        if kind == "shares" or shares_with(shown, data).name == shown.name
+    ]
+    return {name: (out / name).read_text(encoding="utf-8") for name in names if (out / name).is_file()}
+
+
+def _read(name: str, folder: Path) -> _Folder:
+    results = published_results(name, folder)
+    names = [f"{name}.csv", f"{name}{TABLES}"] if results else []
+    return _Folder(results, {one: Run(folder).read_table(one) for one in names})
+
+
+HEADER = ("data", "part", "cells")  # parts: command, title, heads, sides (1: numbers), row, note
+_INTERVAL = re.compile(r"(.*) \[([\d\N{MINUS SIGN}][^\[\]]*)\]")
+
+
+class _Line(NamedTuple):
+    data: str
+    part: str
+    cells: list[str]
+
+
+def tables_csv(parts: Iterable[tuple[str, str, Iterable[ReportTable]]]) -> str:
+    """What a page shows: of each data set its command and its tables."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEADER)
+    for data, command, tables in parts:
+        writer.writerows([data, "command", line] for line in command.splitlines())
+        for table in tables:
+            writer.writerow([data, "title", table.title])
+            writer.writerow([data, "heads", *(column.title for column in table.columns)])
+            writer.writerow([data, "sides", *(int(column.numeric) for column in table.columns)])
+            writer.writerows([data, "row", *map(_shown, row)] for row in table.rows)
+            writer.writerows([data, "note", note] for note in table.notes)
+    return out.getvalue()
+
+
+def published_page(shown: Experiment, folder: Path) -> str:
+    """The head, and a section for every data set the folder has."""
+    lines = _lines(folder / f"{shown.name}{TABLES}")
+    parts = [f"# {shown.name}: {shown.title}\n\n{shown.paper}. What was found: {shown.docs}.\n"]
+    for data in dict.fromkeys(line.data for line in lines):
+        own = [line for line in lines if line.data == data]
+        command = "\n".join(line.cells[0] for line in own if line.part == "command")
+        parts += [f"## {data}\n\n{indent(command, '    ')}\n", *map(to_markdown, _tables(own))]
+    missing = absent(shown, {line.data for line in lines})
+    return "\n".join([*parts, *([f"{missing}\n"] if missing else [])])
+
+
+def absent(shown: Experiment, here: Container[str]) -> str:
+    """The data sets of a table of data that are not here, with where to read how to get them."""
+    missing = [data for data in shown.data if data not in here] if shown.of_data else []
+    how = f"`murmura reproduce show {shown.name}` says what to get."
+    return f"Not here: {', '.join(missing)}. {how}" if missing else ""
+
+
+def _lines(path: Path) -> list[_Line]:
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    if tuple(header) != HEADER:
+        raise RunError(f"{path} must have the columns {', '.join(HEADER)}; run the experiment again.")
+    return [_Line(data, part, cells) for data, part, *cells in rows]
+
+
+def _tables(own: Sequence[_Line]) -> list[ReportTable]:
+    """Each table from its title to the next."""
+    titles = [place for place, line in enumerate(own) if line.part == "title"]
+    return [_table(own[first:last]) for first, last in zip(titles, [*titles[1:], len(own)])]
+
+
+def _table(lines: Sequence[_Line]) -> ReportTable:
+    def of(part: str) -> list[list[str]]:
+        return [line.cells for line in lines if line.part == part]
+
+    columns = tuple(Column(head, numeric=side == "1") for head, side in zip(*of("heads"), *of("sides")))
+    rows = tuple(tuple(map(_cell, cells)) for cells in of("row"))
+    return ReportTable("", lines[0].cells[0], columns, rows, tuple(cells[0] for cells in of("note")))
+
+
+def _shown(cell: TableCell) -> str:
+    """The text of a cell, its mark and its interval."""
+    return " ".join(filter(None, [cell.text + cell.mark, cell.interval and f"[{cell.interval}]"]))
+
+
+def _cell(text: str) -> TableCell:
+    found = _INTERVAL.fullmatch(text)
+    return TableCell(None, found[1], interval=found[2]) if found else TableCell(None, text)

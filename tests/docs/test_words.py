@@ -1,0 +1,201 @@
+"""The table of words: the field's term on every page, in output, errors and names; no sentence is long.
+
+`NAMES` is for parts of identifiers, `PHRASES` for pages and strings. A word may stay where `PUBLIC` says why:
+what users or other machines know by it (flags, settings, JSON keys, wire fields) changes with a deprecation.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.docs.markdown_pages import ROOT, pages, without_code
+
+SOURCE = ROOT / "src" / "murmura"
+NAMES = {  # a private word as a part of a name: the field's
+    "told": "on_progress, listener, message",
+    "heard": "listener, message",
+    "letter": "individual update",
+    "letters": "individual updates",
+    "liar": "malicious client",
+    "liars": "malicious clients",
+    "lies": "malicious clients",
+    "wicked": "malicious",
+    "twin": "reference implementation, centralised equivalent",
+    "twins": "reference implementations, centralised equivalents",
+    "breaker": "malformed client",
+    "breakers": "malformed clients",
+    "suspects": "candidates of a group test",
+    "nobody": "EMPTY",
+    "people": "clients, users",
+    "workplace": "workspace, scratch buffers",
+    "room": "workspace, scratch buffers",
+    "pace": "polling interval",
+    "objections": "device policy",
+    "outgoing": "upload",
+    "withholding": "non-disclosure policy",
+    "withheld": "not disclosed",
+    "spelling": "suggestions",
+    "outlook": "utility forecast",
+    "usual": "default",
+    "ruled": "from_size_rule",
+    "beside": "auxiliary, runner",
+    "kept": "saved, published results",
+    "repeats": "duplicates",
+    "likes": "positives",
+}
+PHRASES = {  # a private word in a sentence: the field's
+    r"\bliars?\b": "malicious or Byzantine clients",
+    r"\bwicked\b": "malicious",
+    r"\bletters? (?:in the clear|with noise|of a group)|\bnoisy letters?": "individual updates",
+    r"\bbreakers?\b": "malicious device, group testing",
+    r"\bvoid rounds?\b": "aborted round",
+    r"\bexchanges? of the opening\b": "setup phase",
+    r"\b(?:pooled|plain|slow|brute-force) twins?\b": "centralised equivalent, reference implementation",
+    r"\bgives way to\b": "is quantised with fewer bits for",
+    r"\bwhoever came between\b": "the clients that joined in between",
+}
+PUBLIC = {  # a name or a string that keeps its word: why
+    "liars": "flag --liars and its key in audit.json",
+    "repeats": "flag --repeats, key `repeats:` of a configuration",
+    "people": "field of a federation's description and of terms' catalogue",
+    "letters": "address POST /letters of the wire",
+    "letter": "magic and refusals of the wire's readable message",
+    "likes": "history.json and the page of the device",
+    "kept": "keys of JSON that devices and runs have",
+    "letter_clip": "setting of a simulated protection",
+    "letter_noise": "setting of a simulated protection",
+    "twin": "refusal `no-twin` of the wire",
+}
+SAYS = {"say", "tell", "echo", "secho", "print", "note", "warn", "info", "warning"}
+LONGEST = 25  # words of a sentence of output
+PROSE = [page for page in pages() if page.name != "CHANGELOG.md" and "decisions" not in page.parts]
+ROOMS = sorted(path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__")
+
+
+def private_words(text: str) -> list[str]:
+    """The private words of a page or a sentence, with the field's."""
+    words = " ".join(re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).split())
+    found = ((pattern, one[0]) for pattern in PHRASES for one in re.finditer(pattern, words, re.IGNORECASE))
+    return [f"'{one}': write {PHRASES[pattern]}" for pattern, one in found]
+
+
+def parts(name: str) -> list[str]:
+    """The words of a name in any case: `letterClip`, `LETTER_CLIP` and `_letter_clip` have the same two."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_").split("_")
+
+
+def private_names(tree: ast.AST) -> list[str]:
+    """Names that a file makes with a private word in them."""
+    made = sorted({name for name in _made(tree) if name not in PUBLIC})
+    return [f"{name}: {NAMES[part]}" for name in made for part in parts(name) if part in NAMES]
+
+
+def _made(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.id if isinstance(node, ast.Name) else node.attr
+
+
+def sentences_shown(tree: ast.AST) -> Iterator[str]:
+    """The strings of a file that somebody reads: what is said, raised or explained as a help text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield from _texts(node.exc)
+        elif isinstance(node, ast.Call) and _called(node) in SAYS:
+            yield from _texts(node)
+        elif isinstance(node, ast.keyword) and node.arg == "help":
+            yield from filter(None, [_text(node.value)])
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _texts(call: ast.Call) -> Iterator[str]:
+    yield from filter(None, map(_text, call.args))
+
+
+def _text(node: ast.AST) -> str:
+    """A literal as it is shown; what is filled in counts as one word."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_text(one) if isinstance(one, ast.Constant) else "X" for one in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _text(node.left) + _text(node.right)
+    return ""
+
+
+def long_sentences(tree: ast.AST) -> list[str]:
+    shown = (one for text in sentences_shown(tree) for one in re.split(r"(?<=[.:;?!])\s+|\n", text))
+    return [one for one in shown if len(one.split()) > LONGEST]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def files(room: str) -> list[Path]:
+    return sorted((SOURCE / room).rglob("*.py"))
+
+
+def within(path: Path, found: list[str]) -> list[str]:
+    return [f"{path.relative_to(SOURCE)}: {one}" for one in found]
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_has_the_words_of_the_field(page: Path) -> None:
+    assert private_words(without_code(page.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_names_of_a_room_have_the_words_of_the_field(room: str) -> None:
+    found = [one for path in files(room) for one in within(path, private_names(tree_of(path)))]
+    stems = [path for path in files(room) if path.stem not in PUBLIC]
+    found += [f"{path.relative_to(SOURCE)}" for path in stems if set(parts(path.stem)) & NAMES.keys()]
+    assert found == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_output_and_errors_of_a_room_have_the_words_of_the_field(room: str) -> None:
+    assert [
+        one
+        for path in files(room)
+        for text in sentences_shown(tree_of(path))
+        for one in within(path, private_words(text))
+    ] == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_sentence_of_output_is_long(room: str) -> None:
+    assert [one for path in files(room) for one in within(path, long_sentences(tree_of(path)))] == []
+
+
+WORSE = """
+class NoisyLetters:
+    def told(self, usual: int) -> None:
+        self.few_people = usual
+        say(f"{usual} liars broke the sum of an exchange of the opening, and nobody can say which of "
+            "them it was, so that all of the devices of the round have to be asked once more.")
+        raise ValueError("a void round: do it again")
+"""
+
+
+def test_what_was_said_before_is_found() -> None:
+    tree = ast.parse(WORSE)
+    assert [one.split(":")[0] for one in private_names(tree)] == ["NoisyLetters", "few_people", "told", "usual"]
+    assert [len(private_words(text)) for text in sentences_shown(tree)] == [2, 1]
+    assert len(long_sentences(tree)) == 1
+    assert private_words("A table gives way to\na large cohort.") != []
+    assert parts("_letterClip") == parts("LETTER_CLIP") == ["letter", "clip"]
