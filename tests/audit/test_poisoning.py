@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from murmura.lab.audits.poisoning.liars import Liars, Lie
 from typer.testing import CliRunner
 
 from murmura.cli.app import app
@@ -18,6 +17,7 @@ from murmura.engine.plan import Plan
 from murmura.engine.run_folder import Run
 from murmura.lab.audits.audit import audit_run, read_audits
 from murmura.lab.audits.colluding_clients import Conspiracy, MaliciousView, PoisoningAttack
+from murmura.lab.audits.liars import Liars, Lie
 from murmura.lab.audits.poisoned_training import _places
 from murmura.lab.audits.poisoning_attacks import ForgedPromotion, Promotion
 from murmura.lab.audits.registry import ATTACKS, attack, attacks_on

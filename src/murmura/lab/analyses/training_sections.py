@@ -12,7 +12,7 @@ from murmura.evaluation.registry import title
 from murmura.report.drawing import Picture, canvas, curve_height, curve_styles, logarithmic, note
 from murmura.report.page import Compared, Section
 from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, plain_table
-from murmura.studies.runs.trials import Trial
+from murmura.studies.search.folder import Trial
 from murmura.studies.sweep.folder import FRESHNESS, NORMALISED, SweepPoint, freshness
 from murmura.studies.sweep.section import number_at, plot_points
 

@@ -22,7 +22,7 @@ from murmura.core.population import Population
 from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.update import SparseRows, Update
 from murmura.lab.audits.attack import Attack
-from murmura.lab.audits.poisoning.liars import Liars, Lie
+from murmura.lab.audits.liars import Liars, Lie
 
 OWN = Purpose.OWN + 7  # the stream of what liars draw
 TAUGHT = 8  # histories of their own from which liars work out a direction, in every round others

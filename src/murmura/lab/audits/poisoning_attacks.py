@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.core.contract import Phase
-from murmura.core.population import Lie
 from murmura.lab.audits.colluding_clients import (
     RIVALS,
     Kind,
@@ -17,6 +16,7 @@ from murmura.lab.audits.colluding_clients import (
     scaled,
     sum_of,
 )
+from murmura.lab.audits.liars import Lie
 
 FAR = 1e6  # longer than any clip: the channel shortens it to what one device may send
 LIMIT = 0.95  # of what a sum may be long: the honest ones need the rest

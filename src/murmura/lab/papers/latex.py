@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from murmura.report.table import ReportTable, TableCell
-from murmura.studies.compare.run import BELOW_MOSTPOP
+from murmura.studies.compare.folder import BELOW_MOSTPOP
 
 LATEX = str.maketrans(
     {
