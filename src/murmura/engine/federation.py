@@ -23,7 +23,7 @@ from murmura.core.contract import (
 from murmura.core.errors import DivergenceError, FederationError
 from murmura.core.kernel import CompiledChannel, Kernel
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, released_counts_bytes
-from murmura.core.population import Liars, ObservedSum, States, SumObserver, Tally, stacked
+from murmura.core.population import ObservedSum, States, SumObserver, Tally, stacked
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays, UpdateObserver
 from murmura.engine.plan import Plan, RoundPlan
