@@ -63,8 +63,9 @@ def decode(message: bytes, sends: MessageSpec) -> Update:
     tables: dict[str, SparseRows] = {}
     for table in sends.tables:
         count, at = _read_count(message, at, table, table.rows)
-        index = np.arange(count, dtype=np.int32)
-        if table.space != "dense":
+        if table.space == "dense":
+            index = np.arange(count, dtype=np.int32)
+        else:
             index, at = _read_index(message, at, table, count)
         values, at = _read_values(message, at, table, count)
         tables[table.name] = SparseRows(index, values)
