@@ -145,7 +145,7 @@ def decode_changes(
             f"changes must be of the model {named.hex()[:16]} that is here, but are of "
             f"{message[HEADER_BYTES:at].hex()[:16]}; download the whole model."
         )
-    model: dict[str, NDArray[Any]] = {}
+    changes: list[tuple[TableSpec, Ints, NDArray[Any]]] = []
     for table in publishes.tables:
         there = _row_numbers(table, listed)
         count, at = _read_count(message, at, table, len(there))
@@ -156,10 +156,13 @@ def decode_changes(
                 "whole model."
             )
         values, at = _read_model_values(message, at, table, count)
-        model[table.name] = np.zeros((table.rows, table.width), values.dtype)
-        model[table.name][there] = _published(base, table, listed)
-        model[table.name][index] = values
+        changes.append((table, index, values))
     _finish(message, at)
+    model: dict[str, NDArray[Any]] = {}
+    for table, index, values in changes:
+        model[table.name] = np.zeros((table.rows, table.width), values.dtype)
+        model[table.name][_row_numbers(table, listed)] = _published(base, table, listed)
+        model[table.name][index] = values
     return model
 
 
