@@ -16,8 +16,7 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.run_folder import Run
 from murmura.lab.audits.audit import audit_run, read_audits
-from murmura.lab.audits.colluding_clients import Conspiracy, MaliciousView, PoisoningAttack
-from murmura.lab.audits.liars import Liars, Lie
+from murmura.lab.audits.colluding_clients import Conspiracy, Liars, Lie, MaliciousView, PoisoningAttack
 from murmura.lab.audits.poisoned_training import _places
 from murmura.lab.audits.poisoning_attacks import ForgedPromotion, Promotion
 from murmura.lab.audits.registry import ATTACKS, attack, attacks_on

@@ -1,4 +1,4 @@
-"""Pages that say which test shows something name tests that exist."""
+"""Pages that say which test or module shows something name tests and modules that exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.markdown_pages import pages
+
 ROOT = Path(__file__).parents[2]
+PLACES = (ROOT, ROOT / "src/murmura", ROOT / "web/src", ROOT / "tests/faults", ROOT / "tests/channel")
+MODULE = re.compile(r"`([\w./-]+/[\w.-]+\.(?:py|ts))(?:::\w+)?`")
+OF_TODAY = [page for page in pages() if page.name != "CHANGELOG.md" and "decisions" not in page.parts]
 NAMED = re.compile(r"`((?:tests/)?[\w/]+\.py)::(test_\w+)`")
 
 
@@ -34,3 +39,9 @@ def test_every_kind_of_attack_on_trust_is_on_the_page() -> None:
     files = sorted(path.name for path in (ROOT / "tests" / "faults").glob("test_trust_*.py"))
     assert files
     assert [name for name in files if name not in pages] == []
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_module_a_page_names_exists(page: Path) -> None:
+    named = MODULE.findall(page.read_text(encoding="utf-8"))
+    assert [name for name in named if not any((place / name).exists() for place in PLACES)] == []

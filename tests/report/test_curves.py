@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from murmura.engine.run_folder import RoundTable
-from murmura.report.sections.training import MOST, curve
+from murmura.report.sections.traffic import MOST, curve
 
 
 def test_the_first_column_that_only_grows_runs_along() -> None:

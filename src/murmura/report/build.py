@@ -30,7 +30,7 @@ SECTIONS: Registry[SectionOf] = Registry(
         "learning": "murmura.lab.classification.learning_section:section",
         "metrics": "murmura.report.sections.metrics:section",
         "traffic": "murmura.report.sections.traffic:section",
-        "training": "murmura.report.sections.training:section",
+        "training": "murmura.report.sections.traffic:training_section",
         "planes": "murmura.report.sections.metrics:entropy_section",
         "popularity": "murmura.lab.analyses.exposure_sections:popularity_section",
         "categories": "murmura.lab.analyses.exposure_sections:bias_section",

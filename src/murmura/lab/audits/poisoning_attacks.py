@@ -10,13 +10,13 @@ from murmura.core.contract import Phase
 from murmura.lab.audits.colluding_clients import (
     RIVALS,
     Kind,
+    Lie,
     MaliciousView,
     PoisoningAttack,
     counts_people,
     scaled,
     sum_of,
 )
-from murmura.lab.audits.liars import Lie
 
 FAR = 1e6  # longer than any clip: the channel shortens it to what one device may send
 LIMIT = 0.95  # of what a sum may be long: the honest ones need the rest

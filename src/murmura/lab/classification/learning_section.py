@@ -27,7 +27,7 @@ from murmura.lab.classification.learning import (
 from murmura.report.drawing import Canvas, Picture, canvas, curve_height, curve_styles, few_ticks
 from murmura.report.page import Compared, Section
 from murmura.report.sections.differences import p_cell
-from murmura.report.sections.training import thinned
+from murmura.report.sections.traffic import thinned
 from murmura.report.table import NONE, ReportTable, TableCell, interval_cell, number, number_cell, plain_table
 
 MARKS = 10  # markers along a line

@@ -21,11 +21,8 @@ if TYPE_CHECKING:
     from murmura.studies.configuration import CompareConfig, DataConfig
     from murmura.studies.worker_pool import Workers
 
-DEMO_DATA = "ml-latest-small-2016"
-FEDERATED = {"sfpl+": {"epochs": 1}, "pfpl+": {"epochs": 1}, "cfpl": {"rounds": 60}}  # few: it is a demo
-# what a search on the validation part found for so few rounds
-ALSO = {"cfpl": {"clients": 500, "factors": 64, "alpha": 0.2, "channel": "secure-sum"}}
-SUMS = ("fed-ease", "fed-item-knn")  # two exact secure sums each
+DEMO_DATA, DEMO_MODELS = "ml-latest-small-2016", "mostpop,item-knn,ease"
+DEMO_SUMS, DEMO_ROUNDS = "fed-ease", "pfpl+"  # two exact secure sums; an epoch of rounds
 SHARES = (1, 0.5, 0.1)
 
 
@@ -131,9 +128,8 @@ def collect(
 def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     """Compare recommenders, centralised and federated, on MovieLens latest-small (2016); needs no network.
 
-    The newest 20 % of each person's ratings are held out. Two federated methods need two secure sums alone; the
-    others train for a few epochs only (the table says how many), with three choices of pi: the share of their
-    ratings people contribute.
+    The newest 20 % of each person's ratings are held out. The federated methods run with three choices of pi, the
+    share of their ratings that people contribute: one from two secure sums, one from an epoch of rounds.
     """
     from murmura.data.sources.registry import load
     from murmura.report import build
@@ -148,16 +144,13 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
 
 
 def demo_models() -> dict[str, dict[str, Any]]:
-    """Every baseline, the methods of two secure sums, and those of rounds at three choices of pi."""
-    from murmura.studies.configuration import MODELS
+    """Some baselines, and two federated methods at three choices of pi."""
     from murmura.studies.flag_text import parse_models
     from murmura.studies.methods import defaults
 
-    found = parse_models(MODELS)
-    for name in SUMS:
-        found[f"{name} (2 sums)"] = {"name": name, **defaults("default", DEMO_DATA, name)}
-    for name, training in FEDERATED.items():
-        length = ", ".join(f"{count} {unit if count > 1 else unit[:-1]}" for unit, count in training.items())
-        for pi in SHARES:
-            found[f"{name} pi={pi:g} ({length})"] = {"name": name, "pi": pi, **training, **ALSO.get(name, {})}
+    found, own = parse_models(DEMO_MODELS), defaults("default", DEMO_DATA, DEMO_SUMS)
+    for pi in SHARES:
+        found[f"{DEMO_SUMS} pi={pi:g} (2 sums)"] = {"name": DEMO_SUMS, **own, "pi": pi}
+    for pi in SHARES:
+        found[f"{DEMO_ROUNDS} pi={pi:g} (1 epoch)"] = {"name": DEMO_ROUNDS, "pi": pi, "epochs": 1}
     return found
