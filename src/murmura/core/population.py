@@ -1,7 +1,7 @@
-"""The clients of a simulation in flat arrays, what has left them, and who observes or manipulates their rounds.
+"""The clients of a simulation in flat arrays, what has left them, and who observes their sums.
 
-A `Population` has no Python object for each client, a `Tally` counts uploads and downloads, observers see every
-released sum (for audits), and malicious clients send updates of their own making.
+A `Population` has no Python object for each client, a `Tally` counts uploads and downloads, and observers see
+every released sum, for audits.
 """
 
 from __future__ import annotations
