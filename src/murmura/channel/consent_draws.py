@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.consent import Consent, DisclosureMode, sticky_limit, withheld_rows
+from murmura.core.consent import Consent, DisclosureMode, sticky_limit, undisclosed_rows
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.population import Population, round_consent
@@ -154,7 +154,7 @@ class ConsentChoices:
         marked = np.zeros(len(data), np.bool_) if never is None else np.asarray(never, np.bool_)
         excluded = marked[data.by_user.order]
         if consent.hides != "random":
-            excluded |= withheld_rows(consent.hides, data, chosen, secrets)
+            excluded |= undisclosed_rows(consent.hides, data, chosen, secrets)
         counted = _coins(secrets, 1) < consent.statistics if statistics is None else np.asarray(statistics)
         return ConsentChoices(consent.disclosure, chosen, excluded, counted.astype(np.bool_))
 

@@ -157,7 +157,7 @@ class ChannelSettings:
 
 
 @dataclass(frozen=True)
-class NoiseOutlook:
+class NoiseForecast:
     """How much people have in common, beside what noise alone looks like; `what` names the unit of both."""
 
     what: str

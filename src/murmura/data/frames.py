@@ -111,9 +111,9 @@ def to_sparse(data: Dataset | Interactions) -> Any:
     """A scipy.sparse array of users by items, coded as in the data; where a pair repeats, its latest value."""
     from scipy.sparse import csr_array
 
-    from murmura.data.repeats import apply_repeats
+    from murmura.data.repeats import merge_duplicates
 
-    rows = apply_repeats(data.interactions if isinstance(data, Dataset) else data, "latest")
+    rows = merge_duplicates(data.interactions if isinstance(data, Dataset) else data, "latest")
     return csr_array((rows.value, (rows.user, rows.item)), shape=(rows.n_users, rows.n_items))
 
 

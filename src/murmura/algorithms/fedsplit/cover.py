@@ -98,6 +98,6 @@ def refit_user_factors(
     """W and b_W fitted to the true ratings, H and b_H as they are sent."""
     everywhere = local.everywhere(items)
     start = Factors(local.W, everywhere["H"], local.b_w, everywhere["b_h"])
-    ratings = Sparse.of_people(history.owners, history.item, history.value, len(local.b_w))
+    ratings = Sparse.of_users(history.owners, history.item, history.value, len(local.b_w))
     found, _ = factorise(ratings, start, mu, method.rates, method.epochs, items=False)
     return replace(local, W=found.W, b_w=found.b_w)

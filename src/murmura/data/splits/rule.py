@@ -49,7 +49,7 @@ class Holdout:
         return (self.test, self.validation)[stage]
 
 
-def without_usual(**usual: Any) -> Any:
+def without_defaults(**usual: Any) -> Any:
     """A serializer that leaves settings at these values out: run folders name them only where they differ."""
 
     def written(self: object, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from murmura.data.splits.rule import (
     apply_rule,
     floor_fraction,
     times,
-    without_usual,
+    without_defaults,
 )
 
 
@@ -38,7 +38,7 @@ class TemporalHoldout(Holdout):
 
     kind: Literal["temporal"] = "temporal"
     pick: Literal["newest", "oldest"] = "newest"
-    _written = without_usual(pick="newest")
+    _written = without_defaults(pick="newest")
 
     def said(self) -> list[str]:
         """The end of a history too, where it is not the usual one."""
@@ -108,7 +108,7 @@ class LeaveOneOut:
     ties: Literal["lower-id", "first-row"] = "lower-id"
     validation: bool = False
     seed: Seed = 42
-    _written = without_usual(ties="lower-id")
+    _written = without_defaults(ties="lower-id")
 
     def apply(self, data: Interactions) -> Split:
         """Take one row of every user who has two, then perhaps another."""

@@ -64,7 +64,7 @@ def by_order(header: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
     return {part: guess[part] for part in PARTS if part in guess}
 
 
-def is_usual(part: str, name: str) -> bool:
+def is_known(part: str, name: str) -> bool:
     """Whether a column of this name needs no explanation."""
     return name in GUESSES[part]
 

@@ -11,9 +11,9 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
-from murmura.data.repeats import apply_repeats, repeated_rows, repeats_sentence
+from murmura.data.repeats import duplicates_sentence, merge_duplicates, repeated_rows
 from murmura.data.tables.column_kinds import ColumnKind, time_sentence
-from murmura.data.tables.dialect import BY_SUFFIX, is_usual, named
+from murmura.data.tables.dialect import BY_SUFFIX, is_known, named
 from murmura.data.tables.own_layout import TableReading, own_layout, require_names, said_columns
 from murmura.data.tables.side_file import relation_of
 from murmura.data.tables.text_file import read_own_text
@@ -43,7 +43,7 @@ def read_frame(where: str, frame: pl.DataFrame, told: TableReading) -> Dataset:
     names = named(frame.columns, told.columns)
     require_names(where, frame.columns, names)
     table = checked_columns(where, frame, names, told.may_repeat, told.skip_bad)
-    odd = any(not is_usual(part, name) for part, name in names.items()) and not set(names) <= set(told.columns)
+    odd = any(not is_known(part, name) for part, name in names.items()) and not set(names) <= set(told.columns)
     name = Path(where).name
     return _dataset(name, table, names, told, (f"{name}: {said_columns(names)}.",) if odd else ())
 
@@ -64,14 +64,14 @@ def _dataset(
     if "category" in table.frame.columns:
         categories = relation_of(rows.item, table.frame["category"])
     catalogue = Catalogue(rows.items, categories=categories, category=names.get("category", "category"))
-    sentences = [repeats_sentence(repeated_rows(rows), told.repeats)]
+    sentences = [duplicates_sentence(repeated_rows(rows), told.repeats)]
     if "time" in table.kinds:
         sentences.append(time_sentence(table.kinds["time"], table.frame["time"]))
     if table.kinds.get("value") is ColumnKind.DECIMAL_COMMA:
         sentences.append("values have a decimal comma")
     found = tuple(f"{file}: {sentence}." for sentence in sentences if sentence)
     every = (*notes, *found, *left_out(file, table.bad))
-    return Dataset(file.split(".")[0], apply_repeats(rows, told.repeats), catalogue, every)
+    return Dataset(file.split(".")[0], merge_duplicates(rows, told.repeats), catalogue, every)
 
 
 def write_table(path: Path, data: Interactions) -> None:

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.settings import Flag, settings
-from murmura.data.repeats import Repeats
+from murmura.data.repeats import DuplicateRule
 from murmura.data.tables.column_kinds import (
     EARLIEST,
     FORMS,
@@ -28,7 +28,7 @@ from murmura.data.tables.dialect import (
     Dialect,
     by_order,
     dialect_of,
-    is_usual,
+    is_known,
     missing,
     named,
     require_columns,
@@ -66,7 +66,7 @@ class TableReading:
     # For a text file: its first line names columns, or not.
     header: Annotated[bool | None, Flag()] = None
     # For a file: rows of a pair met again; default keep, for the protocol's rule.
-    repeats: Annotated[Repeats, Flag()] = "keep"
+    repeats: Annotated[DuplicateRule, Flag()] = "keep"
     # Keep the good rows of a file, report the others.
     skip_bad: Annotated[bool, Flag()] = False
 
@@ -204,7 +204,7 @@ def _said(text: TextFile, dialect: Dialect, names: Mapping[str, str], told: Mapp
     parts = []
     if not dialect.headed:
         parts.append(f"it has no header: {', '.join(f'{part} is column {at}' for part, at in names.items())}")
-    elif any(not is_usual(part, name) for part, name in names.items()) and not set(names) <= set(told):
+    elif any(not is_known(part, name) for part, name in names.items()) and not set(names) <= set(told):
         unused = [name for name in dialect.header if name and name not in names.values()]
         parts.append(said_columns(names, unused))
     by_name = next((BY_SUFFIX[s] for s in text.path.suffixes if s in BY_SUFFIX), None)

@@ -209,7 +209,7 @@ class FedSplitRatings(RatingAttack):
         table = update_table(sent_update, known.info.items)
         rates = CnmfRates(*(float(known.settings[name]) for name in CnmfRates._fields))
         H, b_h = table[:, :k], table[:, k]
-        hints = Sparse.of_people(asked.hints.owners, asked.hints.item, asked.hints.value, asked.people)
+        hints = Sparse.of_users(asked.hints.owners, asked.hints.item, asked.hints.value, asked.people)
         W, b_w = fit_users(hints, H, b_h, mu, rates)
         guesses = predict(Factors(W, H, b_w, b_h), mu, asked.person, asked.item)
         if known.settings.get("bias") != "means":

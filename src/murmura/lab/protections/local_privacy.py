@@ -29,7 +29,7 @@ from murmura.core.update import SparseRows, Update
 
 
 @settings
-class ToldSets(Algorithm):
+class RandomizedSets(Algorithm):
     """The most popular items by what people say of their sets.
 
     S. Warner, "Randomized response", JASA 1965, of the set of items a person shares; told once, as in RAPPOR.

@@ -163,7 +163,7 @@ def section(compared: Compared) -> Section | None:
     if compared.crowded:
         return None
     found = compared.results
-    return Section.of("plots", "Plots", *metric_dots(found), coverage_plot(found), people_shares(found))
+    return Section.of("plots", "Plots", *metric_dots(found), coverage_plot(found), user_shares(found))
 
 
 def in_order(results: Results) -> list[ModelSummary]:
@@ -207,7 +207,7 @@ def _column_of_dots(axes: drawing.Axes, key: str, lines: Sequence[ModelSummary],
     axes.margins(x=0.08)
 
 
-def people_shares(results: Results) -> drawing.Picture | None:
+def user_shares(results: Results) -> drawing.Picture | None:
     """How the users' values of the primary metric are spread: the share of users in five bins, per model."""
     key = results.primary
     lines = [line for line in in_order(results) if key in line.people.per_user]

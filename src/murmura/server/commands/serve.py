@@ -146,7 +146,7 @@ def _coordinate(
     from murmura.core.files import write_whole
     from murmura.runtimes.from_dataset import item_titles
     from murmura.server.coordinator.coordinator import Coordinator
-    from murmura.server.coordinator.open_round import CollectingPace
+    from murmura.server.coordinator.open_round import PollingInterval
     from murmura.server.database import ServerDatabase
     from murmura.server.endpoints import COORDINATOR, UPLOADS
     from murmura.server.http.machine_app import App
@@ -165,7 +165,7 @@ def _coordinate(
         coordinator.order("start")
     say(f"coordinator at {place.url}, key {coordinator.key.public.hex()}; token in {state / 'operator.token'}")
 
-    pace = CollectingPace(time.time)
+    pace = PollingInterval(time.time)
 
     agreed, waiting = False, ""
 

@@ -40,7 +40,7 @@ NOBODY: Slots = frozenset()
 
 
 @dataclass
-class BreakerSearch:
+class MalformedClientSearch:
     """A search over rounds; without suspects there is none."""
 
     suspects: Slots = NOBODY  # one of them breaks rounds, as far as is known

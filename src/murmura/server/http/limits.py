@@ -158,10 +158,10 @@ class BodyReader:
             size, check = self._first
             self._first = None
             check(bytes(self._content[:size]))
-            self._make_room()
+            self._allocate()
         self._hold(len(self._content))
 
-    def _make_room(self) -> None:
+    def _allocate(self) -> None:
         if self._declared is None or self.length >= self._declared:
             return
         self._hold(self._declared)

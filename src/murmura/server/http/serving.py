@@ -29,7 +29,7 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as glibc numbers them
 LAST_REPLIES = 2.0  # seconds for what was asked before the server was told to end
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ONLY_TLS = {"strict-transport-security": "max-age=31536000"}  # browsers ask this host without TLS no more
-KEPT_MEMORY = 32 << 20  # bytes that were freed and stay with the process
+RETAINED_MEMORY = 32 << 20  # bytes that were freed and stay with the process
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def keep_freed_memory() -> bool:
         told = ctypes.CDLL(None).mallopt
     except (OSError, TypeError, AttributeError):  # another C library, which has its own way
         return False
-    return bool(told(MMAP_THRESHOLD, KEPT_MEMORY) and told(TRIM_THRESHOLD, KEPT_MEMORY))
+    return bool(told(MMAP_THRESHOLD, RETAINED_MEMORY) and told(TRIM_THRESHOLD, RETAINED_MEMORY))
 
 
 class Server:
