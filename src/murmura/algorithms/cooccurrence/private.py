@@ -188,7 +188,7 @@ class PrivateCooccurrence(CountingMethod):
     def server_unlearn(self, server: ServerState, gone: Mapping[str, Total]) -> ServerState:
         """Nobody is subtracted from what has noise in it: it never told more of her than epsilon allows."""
         raise SettingError(
-            "people can be taken out of exact sums, but those of this release are rounded, or noisy: epsilon "
+            "people can be taken out of exact sums, but those of this release are rounded, or noisy; epsilon "
             "bounds what noisy ones tell of anybody, and the next release is made without who has left."
         )
 

@@ -69,10 +69,10 @@ def with_decoys(
 def _raters(chance: Floats, stream: Stream) -> tuple[Ints, Ints]:
     """Who rates which item, each with her own chance (people, items), given that somebody does."""
     people, items = chance.shape
-    nobody_later = np.cumprod((1 - chance)[::-1], axis=0)[::-1]  # none of this one and those after her
+    none_later = np.cumprod((1 - chance)[::-1], axis=0)[::-1]  # none of this one and those after her
     rated = np.zeros((people, items), np.bool_)
     for one in range(people):
-        certain = np.where(rated[:one].any(axis=0), 1.0, 1 - nobody_later[one])
+        certain = np.where(rated[:one].any(axis=0), 1.0, 1 - none_later[one])
         given = np.divide(chance[one], certain, out=np.ones(items), where=certain > 0)
         rated[one] = stream.coins(np.minimum(given, 1.0))
     rated[-1] |= ~rated.any(axis=0)  # a chance of 1 that rounding took away

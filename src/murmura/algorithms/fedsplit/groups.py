@@ -92,9 +92,9 @@ def factorise_group(
     found, _ = factorise(ratings, start, mu, method.rates, method.epochs)
     counts = np.bincount(column).astype(np.float64)
     residual = np.bincount(column, history.value - mu) / counts
-    room = ((0, 0), (0, wide - k))
+    padding = ((0, 0), (0, wide - k))
     return LocalModel(
-        np.pad(found.W, room), found.b_w, items, np.pad(found.H, room), found.b_h, counts, residual
+        np.pad(found.W, padding), found.b_w, items, np.pad(found.H, padding), found.b_h, counts, residual
     )
 
 
