@@ -128,17 +128,17 @@ class UnseenItems(NamedTuple):
 
     def has_unseen(self, user: Tensor) -> Tensor:
         """Whether there is anything each user has not met."""
-        return self._room(user) > 0
+        return self._unseen_count(user) > 0
 
     def draw(self, user: Tensor, generator: torch.Generator) -> Tensor:
         """One unmet item per entry of `user`; any item for a user who has met everything."""
         drawn = torch.rand(len(user), generator=generator, dtype=torch.float64)
-        return self.at(user, (drawn * self._room(user)).long()).clamp(max=self.n_items - 1)
+        return self.at(user, (drawn * self._unseen_count(user)).long()).clamp(max=self.n_items - 1)
 
     def at(self, user: Tensor, r: Tensor) -> Tensor:
         """The r-th unmet item of each user."""
         passed = torch.searchsorted(self.before, user * (self.n_items + 1) + r, right=True)
         return r + passed - self.start[user]
 
-    def _room(self, user: Tensor) -> Tensor:
+    def _unseen_count(self, user: Tensor) -> Tensor:
         return self.n_items - (self.start[user + 1] - self.start[user])
