@@ -21,10 +21,10 @@ def order_by(*keys: Key) -> Longs:
         return np.zeros(0, np.int64)
     lows = [int(key.min()) for key in keys]
     spans = [int(key.max()) - low + 1 for key, low in zip(keys, lows)]
-    room = 1
+    combinations = 1
     for span in spans:
-        room *= span
-    if room >= 2**63:
+        combinations *= span
+    if combinations >= 2**63:
         return np.lexsort(keys[::-1])
     one: Longs = np.zeros(len(keys[0]), np.int64)  # all keys in one number: ten times faster than lexsort
     for key, low, span in zip(keys, lows, spans):

@@ -139,9 +139,9 @@ def _why(cut: pl.DataFrame, columns: tuple[ColumnSpec, ...], width: int) -> pl.D
     for column in columns:
         name, text = column.part, cut[column.part]
         why = reasons_of(text, column.kind)
-        told = pl.when(why.str.contains(name, literal=True)).then(why).otherwise(why + f" {name}")
+        message = pl.when(why.str.contains(name, literal=True)).then(why).otherwise(why + f" {name}")
         bad = values_of(text, column.kind).is_null()
-        reasons.append(pl.when(bad).then(told))
+        reasons.append(pl.when(bad).then(message))
         parts.append(pl.when(bad).then(pl.lit(name)))
     return cut.select("line", reason=pl.coalesce(*reasons), part=pl.coalesce(*parts))
 
