@@ -149,9 +149,9 @@ class Plan(RoundPlan):
                 )
         _ = self.chains  # refuses what could overflow
         if self.noise and not self.channel.hopeless and self.counts is None:
-            outlook = self.noise_outlook()
-            if outlook is not None:
-                outlook.check(self.noise.epsilon)
+            forecast = self.noise_outlook()
+            if forecast is not None:
+                forecast.check(self.noise.epsilon)
         for phase in self.algorithm.phases(self.info):
             phase.sends.check_room(32, self.info.clients)  # as without a channel, where words have 32 bits
 

@@ -86,9 +86,9 @@ class Protocol:
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A run folder says what is classified, ranked or hidden only where that is not the usual."""
         written: dict[str, Any] = plain(self)
-        usual = {"classifies": False, "candidates": "all-unrated", "order": "real"}
-        usual |= {"draws": written["draws"], "draw_seed": written["draw_seed"]} if self.sampled is None else {}
-        return {key: value for key, value in written.items() if key not in usual or value != usual[key]}
+        normal = {"classifies": False, "candidates": "all-unrated", "order": "real"}
+        normal |= {"draws": written["draws"], "draw_seed": written["draw_seed"]} if self.sampled is None else {}
+        return {key: value for key, value in written.items() if key not in normal or value != normal[key]}
 
     @property
     def ranks_cold_items(self) -> bool:
@@ -209,9 +209,7 @@ def whole_split(dataset: Dataset, rules: Protocol) -> Split:
     if (positive_from := like_threshold(dataset, rules)) is not None:
         data = positives_of(dataset.name, data, positive_from)
     if data.samples is None and not any(isinstance(step, LatestPerPair) for step in rules.filters):
-        data = merge_duplicates(
-            data, "latest"
-        )  # a person holds an item once, whether or not a protocol says so
+        data = merge_duplicates(data, "latest")  # a person holds an item once, whatever the protocol says
     if rules.with_features and dataset.catalogue.features is not None:
         data = data.rows(_featured(dataset.catalogue, data)[data.item])
     data = apply_filters(data, rules.filters)
