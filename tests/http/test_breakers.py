@@ -152,7 +152,7 @@ def test_who_lies_once_is_not_barred_nor_anybody_else(tmp_path: Path, monkeypatc
     history = asyncio.run(rounds(place, 40))
     assert sum(one["state"] == "abandoned" for one in history) == 1
     assert len(place.coordinator.rounds.store.registered()) == PEOPLE
-    assert not place.coordinator.rounds.search.suspects
+    assert not place.coordinator.rounds.search.candidates
 
 
 @pytest.mark.slow

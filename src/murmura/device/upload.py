@@ -71,7 +71,7 @@ class TrainedUpload:
         return sum(one.length for one in self.messages)
 
 
-def outgoing(
+def upload_messages(
     own: Identity, phase: Phase, made: Visit, chain: Chain | None, seed: bytes
 ) -> tuple[tuple[UploadMessage, ...], int]:
     """What leaves, for whom, and its rows; of one length for everyone unless the server needs each update."""

@@ -172,7 +172,7 @@ class Aggregator:
             raise RefusedError(
                 "released",
                 f"phase '{phase.name}' has been released in window {manifest.window}; two sums would differ by "
-                "whoever came between: wait for the next window.",
+                "the clients that joined in between: wait for the next window.",
             )
 
     def _refuse_again(self, manifest: Manifest, known: bytes, state: str) -> None:

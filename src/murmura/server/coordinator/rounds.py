@@ -278,8 +278,8 @@ class RoundRunner:
         if self.live is not live:  # given up while its sum was on the way
             return
         server, answers = self._step(live.manifest, received)
-        told = self.itinerary.algorithm.breach
-        breach = told(server) if told(server) != told(self.now.server) else breach
+        breach_of = self.itinerary.algorithm.breach
+        breach = breach_of(server) if breach_of(server) != breach_of(self.now.server) else breach
         position = self.itinerary.after_success(self.now.position)
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
         m, ended = live.manifest, self.clock()
@@ -301,12 +301,12 @@ class RoundRunner:
 
     def _check_forecast(self) -> None:
         """Pause where noisy counts show that noise will drown the rest: it need not be asked for, nor spent."""
-        outlook = forecast_of(self.itinerary, self.terms.noise, noisy=True)
+        forecast = forecast_of(self.itinerary, self.terms.noise, noisy=True)
         done = self.itinerary.finished(self.now.position)
-        if outlook is None or not outlook.hopeless or self.setup.channel.hopeless or done:
+        if forecast is None or not forecast.hopeless or self.setup.channel.hopeless or done:
             return
         self.set_state("paused")
-        outlook.check(self.terms.noise.epsilon)
+        forecast.check(self.terms.noise.epsilon)
 
     def _followed(self, manifest: Manifest) -> bool:
         """Whether only those counted in this exchange are asked another one."""

@@ -126,9 +126,9 @@ class FederationSetup:
                 "as_if is for simulations and must be left out of a real federation, but it is "
                 f"{self.channel.as_if}: nobody would be protected as the terms say."
             )
-        outlook = forecast_of(itinerary, self.noise, noisy=True)
-        if outlook is not None and not self.channel.hopeless:
-            outlook.check(self.noise.epsilon)
+        forecast = forecast_of(itinerary, self.noise, noisy=True)
+        if forecast is not None and not self.channel.hopeless:
+            forecast.check(self.noise.epsilon)
 
     @cached_property
     def noise(self) -> NoiseTerms:
