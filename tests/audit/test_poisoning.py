@@ -215,7 +215,7 @@ def test_as_a_person_runs_it(table: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
-        (["--liars", "1.5"], "share of liars must be above 0 and below 1"),
+        (["--liars", "1.5"], "share of malicious clients must be above 0 and below 1"),
         (["--target", "no-such-item"], "target must be an item on offer"),
         (["-S", "channel=none"], "lies need a channel"),
     ],

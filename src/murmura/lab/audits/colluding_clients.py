@@ -74,11 +74,11 @@ class ColludingClients(ABC):
 class MaliciousSum(ChainOfSum):
     """The channel of one exchange, whose sums have the liars' vectors in them before the server half."""
 
-    lies: Longs  # (words,) not yet modulo anything
+    malicious_vectors: Longs  # (words,) not yet modulo anything
 
     def sum_up(self, sums: Longs, round: int) -> Total:
         """The server half of everybody's sum, with every check of it."""
-        return self.chain.sum_up(sums + self.lies, round)
+        return self.chain.sum_up(sums + self.malicious_vectors, round)
 
 
 def vector_of(lie: Lie, chain: Chain, rng: Rng, count: int) -> Longs:

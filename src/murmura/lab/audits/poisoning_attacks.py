@@ -20,7 +20,7 @@ from murmura.lab.audits.colluding_clients import (
 
 FAR = 1e6  # longer than any clip: the channel shortens it to what one device may send
 LIMIT = 0.95  # of what a sum may be long: the honest ones need the rest
-BESIDE = 10  # popular items in a false history beside the target
+FILLERS = 10  # popular items in a false history beside the target
 HALF = 0.5  # of everybody: for whom one device speaks
 
 
@@ -44,7 +44,7 @@ class Promotion(PoisoningAttack):
         if view.before_training:
             return None
         if view.counts_clients:
-            return Lie(view.as_if(np.append(view.popular(BESIDE), np.int32(view.plot.target))))
+            return Lie(view.as_if(np.append(view.popular(FILLERS), np.int32(view.plot.target))))
         target = np.array([view.plot.target], np.int32)
         return Lie(view.moving(target, np.tile(FAR * view.lifting(), (len(view.place(target)), 1))))
 
@@ -58,8 +58,8 @@ class AdaptivePromotion(Promotion):
     def lie(self, view: MaliciousView) -> Lie | None:
         """Half of the length for the target, half against its rivals; a vote where people are counted."""
         if view.counts_clients:
-            beside = view.popular(0 if view.before_training else BESIDE)
-            return Lie(view.as_if(np.append(beside, np.int32(view.plot.target))))
+            fillers = view.popular(0 if view.before_training else FILLERS)
+            return Lie(view.as_if(np.append(fillers, np.int32(view.plot.target))))
         rivals, up = view.popular(RIVALS), view.lifting()
         if view.table.space == "feature":
             return super().lie(view)
@@ -88,8 +88,8 @@ class ForgedPromotion(Promotion):
         target = view.plot.target
         if view.before_training:
             return Lie(view.as_if(np.array([target], np.int32)), beyond=HALF)
-        beside = view.popular(BESIDE)  # as many people have each of them and the target, and nothing else
-        pairs = [view.as_if(np.array([target, one], np.int32)) for one in beside.tolist()]
+        fillers = view.popular(FILLERS)  # as many people have each of them and the target, and nothing else
+        pairs = [view.as_if(np.array([target, one], np.int32)) for one in fillers.tolist()]
         return Lie(sum_of(pairs), beyond=HALF / len(pairs))
 
 

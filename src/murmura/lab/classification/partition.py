@@ -44,7 +44,7 @@ class PartitionIid:
         order = np.random.default_rng([self.seed, DEAL]).permutation(training_samples(data, self.kind))
         size = _at_least_one(len(order), self.clients, self.kind)
         parts = order[: size * self.clients].reshape(self.clients, size)
-        return _finish(self, data, _kept(parts, self.images, self.seed, self.kind))
+        return _finish(self, data, _subsampled(parts, self.images, self.seed, self.kind))
 
 
 @settings
@@ -70,7 +70,7 @@ class PartitionShards:
         size = _at_least_one(len(order), n, self.kind)
         dealt = np.random.default_rng([self.seed, DEAL]).permutation(n)
         parts = order[: n * size].reshape(n, size)[dealt].reshape(self.clients, self.shards * size)
-        return _finish(self, data, _kept(parts, self.images, self.seed, self.kind))
+        return _finish(self, data, _subsampled(parts, self.images, self.seed, self.kind))
 
 
 @settings
@@ -139,7 +139,7 @@ def _at_least_one(samples: int, parts: int, kind: str) -> int:
     return samples // parts
 
 
-def _kept(parts: Longs, images: int | None, seed: int, kind: str) -> Parts:
+def _subsampled(parts: Longs, images: int | None, seed: int, kind: str) -> Parts:
     """So many samples of each part, drawn at random."""
     if images is None:
         return list(parts)
