@@ -175,6 +175,7 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     from murmura.evaluation.registry import is_summary
     from murmura.report.summary import summarise
     from murmura.studies.compare.folder import read_runs
+    from murmura.studies.compare.notes import cautions
     from murmura.studies.methods import method
 
     results = summarise(read_runs(folder))
@@ -193,11 +194,11 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
     title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}\n{plan.prepared.values}"
     heads = ["model", *(key.removeprefix(KILO) for key in columns), *readers]
-    table(title, heads, rows, [READS], "\n".join(_notes(results, bool(best))))
+    costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
+    notes = (_marks(results, bool(best)), cautions(plan, costs))
+    table(title, heads, rows, [READS], "\n".join(filter(None, notes)))
     if hidden:
         _show_orders(results, hidden, [key for key in keys if "@" in key], digits)
-    for sentence in _sentences(plan, results, bool(hidden)):
-        say(sentence)
 
 
 def first_metric(results: Results) -> str:
@@ -260,43 +261,23 @@ def _interval(line: ModelSummary, key: str, decimals: int) -> str:
     return f"{found.low:.{decimals}f}–{found.high:.{decimals}f}"
 
 
-def _notes(results: Results, best: bool) -> list[str]:
-    """What the marks of the table mean, each only where it occurs."""
+def _marks(results: Results, best: bool) -> str:
+    """What the marks of the table mean, each only where it occurs; one line."""
     from murmura.evaluation.significance import ALPHA
     from murmura.studies.compare.folder import BELOW_MOSTPOP
 
-    key, notes = results.primary, []
+    marks = []
     if best:
-        sorts = first_metric(results)
-        notes.append(f"{BEST} best of its kind (centralised, federated) in {sorts}, which sorts the table")
+        marks.append(f"{BEST} best of its kind in {first_metric(results)}")
     if results.below_mostpop:
-        names = ", ".join(line.label for line in results.below_mostpop)
-        notes.append(f"{BELOW_MOSTPOP} below MostPop in {key}: {names}")
-    chance = f"paired t-test over users, Holm, p < {ALPHA:g}"
+        marks.append(f"{BELOW_MOSTPOP} below MostPop")
+    tests = []
     if any(test.sure for test in results.against_best):
-        notes.append(f"† worse than the best by more than chance ({chance})")
+        tests.append("† worse than the best")
     if any(test.sure for test in results.against_baseline):
-        notes.append("↑ ↓ federated, better or worse than the best centralised one by the same test")
-    return notes
-
-
-def _sentences(plan: Comparison, results: Results, both: bool) -> list[str]:
-    """What a reader must know of the order of times, of settings, and of releases that leak."""
-    from murmura.studies.compare.notes import (
-        exposure_sentence,
-        order_sentence,
-        order_users,
-        published_on_edges,
-        rule_sentence,
-    )
-
-    used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
-    costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
-    settings = (rule_sentence(plan.settings_source), published_on_edges(plan))
-    drawn = plan.prepared.protocol.sampled
-    sampled = "" if drawn is None else drawn.sentence()
-    found = (sampled, order_sentence(used, both=both), *settings, exposure_sentence(costs))
-    return [sentence for sentence in found if sentence]
+        tests.append("↑ ↓ than the best centralised")
+    chance = f" (paired t-test, Holm, p < {ALPHA:g})" if tests else ""
+    return ", ".join([*marks, *tests]) + chance
 
 
 def _show_orders(

@@ -90,20 +90,39 @@ def left_in_place(plan: Comparison) -> list[str]:
     return messages
 
 
-def published_on_edges(plan: Comparison) -> str:
-    """One line about kept settings of a comparison that won on the edge of their grid; "" where none did."""
+def cautions(plan: Comparison, costs: Mapping[str, Mapping[str, float | None]]) -> str:
+    """One line under the table: what to know before citing it. The report has a sentence on each."""
+    source, drawn = plan.settings_source, plan.prepared.protocol.sampled
+    exposed = {label: values[EXPOSED] for label, values in costs.items() if values.get(EXPOSED)}
+    people = [f"{label}: {_plain(count)}" for label, count in exposed.items() if count]
+    found = {
+        "sampled metrics": [f"{drawn.count:,} drawn items"] if drawn else [],
+        "timestamps": order_users(plan.entries),
+        "settings by size": source.get("by rule") or (),
+        f"fewer than {ChannelSettings().minimum_cohort} people": source.get("few") or (),
+        "edge of a search": published_on_edges(plan),
+        "people exposed without noise": people,
+    }
+    said = [f"{what} ({_first(who)})" for what, who in found.items() if who]
+    return f"Note: {'; '.join(said)}. The report explains." if said else ""
+
+
+def _first(names: Sequence[str]) -> str:
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def published_on_edges(plan: Comparison) -> list[str]:
+    """The labels whose published settings won on the edge of their grid."""
     from murmura.studies.search.space import edges
 
-    messages = []
-    grids = _published_grids().get(plan.prepared.protocol.name) or {}
-    for entry in plan.entries:
-        axes = (grids.get(plan.prepared.data) or {}).get(entry.model) or {}
-        if axes and not entry.from_size_rule and (found := edges(entry.model, entry.default, axes)):
-            messages.append(f"{entry.label} ({', '.join(found.values())})")
-    if not messages:
-        return ""
-    edge = "; ".join(messages)
-    return f"Published settings on the edge of what was tried: {edge}. murmura search may find better ones."
+    grids = (_published_grids().get(plan.prepared.protocol.name) or {}).get(plan.prepared.data) or {}
+    return [
+        entry.label
+        for entry in plan.entries
+        if (axes := grids.get(entry.model) or {})
+        and not entry.from_size_rule
+        and edges(entry.model, entry.default, axes)
+    ]
 
 
 @cache
