@@ -22,7 +22,7 @@ from murmura.core.rng import Words
 from murmura.lab.protections.ckks import Ckks, EncryptedSum
 from murmura.lab.protections.pairwise_masks import PairwiseMasks
 from murmura.lab.protections.secret_sharing import AdditiveShares
-from murmura.lab.protections.sum_protocol import NOBODY, DropOuts, SumProtocol
+from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumProtocol
 
 CLIENTS, TIMES = 100, 3
 TABLE = Path(__file__).parent.parent / "docs" / "results" / "protections.csv"
@@ -34,7 +34,7 @@ class Row:
 
     title: str
     protocol: SumProtocol
-    lost: DropOuts = NOBODY
+    lost: DropOuts = NO_DROPOUTS
     trained: str = ""  # the channel it is in a simulation
     part: int = 1  # of the vector, where the whole would take hours: 1/part, times part
 

@@ -27,7 +27,7 @@ from murmura.algorithms import algorithm
 from murmura.data.sources.synthetic import synth
 from murmura.device import device
 from murmura.device.trust import verified
-from murmura.device.upload import OutgoingMessage
+from murmura.device.upload import UploadMessage
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
@@ -87,7 +87,7 @@ def watching(watch: Stopwatch) -> Iterator[None]:
         for name in ("admit", "report", "append_log", "open_round")
     ]
     patches += [
-        mock.patch.object(OutgoingMessage, "sealed", watch.around(OutgoingMessage.sealed, here)),
+        mock.patch.object(UploadMessage, "sealed", watch.around(UploadMessage.sealed, here)),
         mock.patch.object(device, "check_signature", watch.around(check_signature, here)),
         mock.patch.object(device, "verified", watch.around_async(verified, "device")),
     ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from murmura.channel.ring import Ring
 from murmura.core.rng import Words
-from murmura.lab.protections.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
+from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumProtocol, SumSession
 
 KEY_BITS = 2048
 
@@ -24,7 +24,7 @@ class Paillier(SumProtocol):
         "a device that sends nothing is not in the sum; without the key holder there is none"
     )
 
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NOBODY) -> SumSession:
+    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
         return _PackedSum(ring, len(clients))
 
 

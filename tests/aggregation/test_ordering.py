@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from murmura.aggregation.priority import KEPT, OrderTrials, orders
+from murmura.aggregation.priority import EXPLOIT_FACTOR, OrderTrials, orders
 from murmura.aggregation.weighted import weighted
 from murmura.aggregation.weighting import Weighting
 from murmura.core.channel import ChannelSettings
@@ -131,10 +131,10 @@ def test_a_trend_of_time_does_not_decide(gains: list[float], trend: float) -> No
 
 def test_orders_are_tried_again_after_a_while() -> None:
     trials, used = OrderTrials.first(2), []
-    for _ in range(2 * (1 + KEPT) * 2 + 4):
+    for _ in range(2 * (1 + EXPLOIT_FACTOR) * 2 + 4):
         trials = trials.decided(0.5)
         used.append(trials.order)
-    cycle = (1 + KEPT) * 4
+    cycle = (1 + EXPLOIT_FACTOR) * 4
     assert used[:4] == [0, 1, 1, 0] == used[cycle : cycle + 4]
     assert orders(2) == [(0, 1), (1, 0)]
     again = OrderTrials.read(trials.array())

@@ -12,7 +12,7 @@ from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.lab.protections.local_privacy import ToldSets
+from murmura.lab.protections.local_privacy import RandomizedSets
 from murmura.lab.protections.mechanisms import response_counts, response_epsilon, truth_probability
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
@@ -27,7 +27,7 @@ def trained(
     seen: list[SentUpdate] = []
     channel = ChannelSettings(channel="secure-sum", minimum_cohort=1)
     plan = Plan(
-        ToldSets(item_epsilon=epsilon),
+        RandomizedSets(item_epsilon=epsilon),
         crowd(PEOPLE, ITEMS),
         ONCE,
         consent or Consent(),
@@ -47,7 +47,7 @@ def test_bits_are_told_as_the_mechanism_says() -> None:
     for one in seen:
         told[one.client, one.update.tables["told"].index] = True
     truth = truth_probability(1.2)
-    assert ToldSets(item_epsilon=1.2).truth == pytest.approx(truth)
+    assert RandomizedSets(item_epsilon=1.2).truth == pytest.approx(truth)
     assert abs((told == has).mean() - truth) < 5 * math.sqrt(truth * (1 - truth) / has.size)
     assert math.log(told[has].mean() / told[~has].mean()) == pytest.approx(1.2, abs=0.1)
     assert math.log(told[has].mean() / told[~has].mean()) < response_epsilon(truth) + 0.1

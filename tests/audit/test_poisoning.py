@@ -16,7 +16,13 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.run_folder import Run
 from murmura.lab.audits.audit import audit_run, read_audits
-from murmura.lab.audits.colluding_clients import Conspiracy, Liars, Lie, MaliciousView, PoisoningAttack
+from murmura.lab.audits.colluding_clients import (
+    ColludingClients,
+    Conspiracy,
+    Lie,
+    MaliciousView,
+    PoisoningAttack,
+)
 from murmura.lab.audits.poisoned_training import _places
 from murmura.lab.audits.poisoning_attacks import ForgedPromotion, Promotion
 from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
@@ -111,7 +117,7 @@ def test_lies_need_a_channel() -> None:
         fit(plan, runtime=InProcess(), liars=plot(Promotion(), plan))
 
 
-class Everyone(Liars):
+class Everyone(ColludingClients):
     """Everybody lies, which leaves nobody to lie to: the exchange stays honest."""
 
     def among(self, phase: Phase, round: int, clients: Ints) -> Bools:
@@ -209,7 +215,7 @@ def test_as_a_person_runs_it(table: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
-        (["--liars", "1.5"], "share of liars must be above 0 and below 1"),
+        (["--liars", "1.5"], "share of malicious clients must be above 0 and below 1"),
         (["--target", "no-such-item"], "target must be an item on offer"),
         (["-S", "channel=none"], "lies need a channel"),
     ],

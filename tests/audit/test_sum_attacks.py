@@ -155,9 +155,9 @@ def test_known_items_are_not_asked_about() -> None:
     asked, people = known.asked(), fitted.plan.people
     for victim in known.victims.tolist():
         own = people.history(victim, 0).item
-        assert set(known.told[victim]) < set(own)
-        assert len(known.told[victim]) == len(own) // 2
-        assert not asked[victim, known.told[victim]].any()
+        assert set(known.known_items[victim]) < set(own)
+        assert len(known.known_items[victim]) == len(own) // 2
+        assert not asked[victim, known.known_items[victim]].any()
         assert asked[victim].sum() == public.info.items - len(own) // 2
     assert not asked[np.setdiff1d(np.arange(people.clients), known.victims)].any()
 
@@ -306,7 +306,7 @@ def test_an_item_with_one_owner_is_its_owners_list() -> None:
     assert isinstance(one, SumItemAttack)
     stream = Rng(server_secret(0)).stream(Purpose.OWN)
     known = whole.knowledge(one, stream)
-    assert known.told[5].tolist() == [60]
+    assert known.known_items[5].tolist() == [60]
     claims = one.claims(observed, known, stream)
     own = fitted.plan.people.history(5, 0).item
     np.testing.assert_array_equal(np.flatnonzero(claims.asserted[5]), own[own != 60])
@@ -315,7 +315,7 @@ def test_an_item_with_one_owner_is_its_owners_list() -> None:
     known = seen(careful, fitted, observed).knowledge(one, stream)
     assert all(
         fitted.plan.info.counts is not None and fitted.plan.info.counts[rare[0]] >= 2
-        for rare in known.told.values()
+        for rare in known.known_items.values()
     )
 
 
@@ -330,15 +330,15 @@ def test_the_audit_finds_whom_their_rarest_item_tells_on_and_not_by_definition_n
     owners = {one: set(data.user[data.item == one].tolist()) for one in range(data.n_items)}
     there = {one: whose for one, whose in owners.items() if len(whose) >= least}
     people = {u: sorted((len(w), one) for one, w in there.items() if u in w) for u in range(data.n_users)}
-    told = [
+    known_items = [
         any(there[own[0][1]] <= whose for one, whose in there.items() if one != own[0][1])
         for own in people.values()
         if len(own) > 1
     ]
-    assert sum(told) >= 6
-    assert found.victims == len(told)
-    assert found.values["exposed people"].mean == pytest.approx(sum(told) / len(told))
-    assert trained(ready, data)[2].cost()["exposed people"] == sum(told)
+    assert sum(known_items) >= 6
+    assert found.victims == len(known_items)
+    assert found.values["exposed people"].mean == pytest.approx(sum(known_items) / len(known_items))
+    assert trained(ready, data)[2].cost()["exposed people"] == sum(known_items)
 
 
 @pytest.mark.slow

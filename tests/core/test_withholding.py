@@ -5,14 +5,14 @@ import pytest
 
 from murmura.channel.consent_draws import ConsentChoices
 from murmura.core.arrays import Bools
-from murmura.core.consent import Consent, Withheld, sticky_limit, withheld_rows
+from murmura.core.consent import Consent, NonDisclosurePolicy, sticky_limit, undisclosed_rows
 from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import client_secrets
 from murmura.testing import crowd
 
-POLICIES: tuple[Withheld, ...] = ("random", "categories", "rarest", "newest")
+POLICIES: tuple[NonDisclosurePolicy, ...] = ("random", "categories", "rarest", "newest")
 
 
 def world() -> Interactions:
@@ -30,12 +30,14 @@ def world() -> Interactions:
     return Interactions(data.users, data.items, data.user, data.item, data.value, time, features)
 
 
-def hidden(policy: Withheld, pi: float, data: Interactions) -> Bools:
-    return withheld_rows(policy, data, np.full(data.n_users, pi), client_secrets(5, data.n_users))
+def hidden(policy: NonDisclosurePolicy, pi: float, data: Interactions) -> Bools:
+    return undisclosed_rows(policy, data, np.full(data.n_users, pi), client_secrets(5, data.n_users))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_everyone_shares_floor_pi_n_and_a_smaller_pi_hides_more_of_the_same(policy: Withheld) -> None:
+def test_everyone_shares_floor_pi_n_and_a_smaller_pi_hides_more_of_the_same(
+    policy: NonDisclosurePolicy,
+) -> None:
     data, before = world(), None
     counts = np.diff(data.by_user.start)
     user = np.repeat(np.arange(data.n_users), counts)
@@ -79,7 +81,7 @@ def test_categories_are_hidden_whole_all_but_the_last() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES[1:])
-def test_what_is_hidden_is_never_shared_and_the_rest_is(policy: Withheld) -> None:
+def test_what_is_hidden_is_never_shared_and_the_rest_is(policy: NonDisclosurePolicy) -> None:
     data = world()
     secrets = client_secrets(5, data.n_users)
     choices = ConsentChoices.of(Consent(pi=0.4, hides=policy), data, secrets)

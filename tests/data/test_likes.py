@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.data.repeats import apply_repeats, liked, repeated_rows
+from murmura.data.repeats import liked, merge_duplicates, repeated_rows
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import prepare, protocol, whole_split
 from tests.hypothesis_profiles import examples
@@ -44,10 +44,10 @@ def test_likes_and_repeats_as_a_plain_loop_has_them(rows: list[tuple[int, int, i
     assert liked(data, least).tolist() == likes
     assert repeated_rows(data) == len(rows) - len(last)
     order = sorted(last.values())
-    assert apply_repeats(data, "latest").value.tolist() == [rows[row][2] for row in order]
+    assert merge_duplicates(data, "latest").value.tolist() == [rows[row][2] for row in order]
     sums = [sum(v for u, i, v, _ in rows if (u, i) == rows[row][:2]) for row in order]
-    assert apply_repeats(data, "sum").value.tolist() == sums
-    assert apply_repeats(data, "keep") is data
+    assert merge_duplicates(data, "sum").value.tolist() == sums
+    assert merge_duplicates(data, "keep") is data
 
 
 def with_values(low: int, positive_from: float | None = None) -> Dataset:

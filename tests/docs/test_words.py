@@ -72,6 +72,10 @@ PUBLIC = {  # a name or a string that keeps its word: why
     "kept_back": "flag --keep-back of a device",
     "noise_outlook": "method of the public class Algorithm",
     "twin": "refusal `no-twin` of the wire",
+    "people_per_reg": "setting of the methods with private counts",
+    "check_room": "method of the public class MessageSpec",
+    "test_the_withheld_item_of_the_checkerboard_comes_first": "check of the public AlgorithmKit",
+    "test_unknown_people_and_empty_histories_are_answered": "check of the public AlgorithmKit",
 }
 LONGEST = 25  # words of a sentence of output
 PROSE = [page for page in pages() if page.name != "CHANGELOG.md" and "decisions" not in page.parts]

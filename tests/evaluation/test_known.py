@@ -9,7 +9,7 @@ import pytest
 from murmura.core.catalogue import Relation
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.evaluation import evaluate
-from murmura.evaluation.beyond_accuracy import gini_index, people_with_item, popularity_groups
+from murmura.evaluation.beyond_accuracy import gini_index, popularity_groups, users_with_item
 from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.registry import ALL_METRICS
 from murmura.evaluation.user_groups import activity_groups
@@ -158,7 +158,7 @@ def test_an_item_nobody_has_is_as_new_as_can_be() -> None:
 def test_who_has_an_item_twice_counts_once() -> None:
     code = np.array([0, 0, 1], np.int32)
     twice = Interactions(Vocabulary(np.arange(2)), Vocabulary(np.arange(2)), code, code * 0, np.ones(3))
-    assert people_with_item(twice).tolist() == [2, 0]
+    assert users_with_item(twice).tolist() == [2, 0]
 
 
 NIGHT = Relation(("food", "night"), np.arange(4, dtype=np.int32), np.array([0, 0, 1, 1], np.int32))

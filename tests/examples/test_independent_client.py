@@ -54,7 +54,7 @@ def finished(one: subprocess.Popen[str]) -> tuple[int, str, str]:
     return one.returncode, out, err
 
 
-def likes_of(data: Interactions, user: int, path: Path) -> Path:
+def positives_of(data: Interactions, user: int, path: Path) -> Path:
     path.write_text("".join(f"{data.items.labels[i]}\n" for i in data.item[data.user == user]), "utf-8")
     return path
 
@@ -112,7 +112,7 @@ def told(here: Served, path: str) -> Any:
 def test_it_is_counted_and_the_model_has_the_bits_of_the_simulation(tmp_path: Path) -> None:
     table = write_table(people(USERS, 30), tmp_path / "likes.csv")
     data = training_rows(str(table), "", None)
-    tenth = likes_of(data, USERS - 1, tmp_path / "tenth.txt")
+    tenth = positives_of(data, USERS - 1, tmp_path / "tenth.txt")
     state = tmp_path / "me.json"
     state.write_text(json.dumps({"secret": client_secrets(SEED, USERS)[-1].tolist()}), encoding="utf-8")
     with federation(tmp_path, table) as here:
@@ -132,7 +132,7 @@ def test_it_is_counted_and_the_model_has_the_bits_of_the_simulation(tmp_path: Pa
 def test_it_takes_no_part_in_another_federation_or_in_another_past(tmp_path: Path) -> None:
     """The same address and admission under another fingerprint; then a log that is not the one seen before."""
     table = write_table(people(USERS, 30), tmp_path / "likes.csv")
-    tenth = likes_of(people(USERS, 30), USERS - 1, tmp_path / "tenth.txt")
+    tenth = positives_of(people(USERS, 30), USERS - 1, tmp_path / "tenth.txt")
     with federation(tmp_path, table) as here:
         start_nine(here, table)
         (link,) = here.invite(1)

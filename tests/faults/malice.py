@@ -10,7 +10,7 @@ from murmura.channel.shares import expanded_sum
 from murmura.core.contract import FederationInfo, Total
 from murmura.device.folder import DeviceFolder
 from murmura.device.storage import Identity
-from murmura.device.upload import OutgoingMessage
+from murmura.device.upload import UploadMessage
 from murmura.wire import wire
 from murmura.wire.keys import SealingKey, ServerKey
 from murmura.wire.log import LogHead, LogProof, manifest_entry
@@ -95,7 +95,7 @@ def invented_share(
     """A share with any payload, under whatever admission its sender shows."""
     address = own.terms.seed_aggregator if head.kind == wire.SEED else own.terms.vector_aggregator
     assert address is not None
-    return OutgoingMessage(address.url, payload, address).sealed(head, ticket, receipt, mark, own.admission)
+    return UploadMessage(address.url, payload, address).sealed(head, ticket, receipt, mark, own.admission)
 
 
 def opened_share(body: bytes, kind: int, key: SealingKey) -> tuple[ShareHead, SharePass, bytes]:

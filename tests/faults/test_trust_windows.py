@@ -70,7 +70,10 @@ def test_an_honest_aggregator_opens_no_second_sum_in_a_window(
         assert {(await device.visit()).kind for device in devices} == {"idle"}
         ended = world.coordinator.history()[0]
         assert (ended["phase"], ended["state"], ended["round"]) == ("prior", "abandoned", 1)
-        assert "two sums would differ by whoever came between: wait for the next window" in ended["reason"]
+        assert (
+            "two sums would differ by the clients that joined in between: wait for the next window"
+            in ended["reason"]
+        )
         assert uploads(world.network) == []
 
     asyncio.run(scenario())

@@ -141,7 +141,7 @@ def test_a_silo_answers_no_other_request_for_a_round_it_has_answered(tmp_path: P
         return asked(rest)(messages)
 
     served(terms, rest, listen, tmp_path)
-    with pytest.raises(FederationError, match="has answered round 3, step 0, and must be asked for what comes"):
+    with pytest.raises(FederationError, match="has answered round 3, step 0; it must be asked for what comes"):
         silo.answer(seen[0])
     other = replace(SiloRequest.decode(seen[0]), federation="0" * 64).encode()
     with pytest.raises(FederationError, match="must be asked by its server, but was asked by that of 0000"):

@@ -19,7 +19,7 @@ from murmura.device.device import Device
 from murmura.device.enrolment import register
 from murmura.engine.visit import Visit, visit
 from murmura.server.admissions import AdmissionDesk
-from murmura.server.coordinator.anomalies import BreakerSearch
+from murmura.server.coordinator.anomalies import MalformedClientSearch
 from murmura.server.loopback import COORDINATOR
 from murmura.wire.refusals import RefusedError
 from tests.http.network import SEEDED, World, entropy, people
@@ -119,7 +119,7 @@ def test_another_place_with_the_same_admission_is_refused(
 def test_without_halving_it_never_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same attack against a coordinator that does not search."""
     place = world(tmp_path)
-    monkeypatch.setattr(BreakerSearch, "void", lambda self, came, desk: "")
+    monkeypatch.setattr(MalformedClientSearch, "void", lambda self, came, desk: "")
     breaking(monkeypatch, {7: always})
     history = asyncio.run(rounds(place, 30))
     assert {one["state"] for one in history[1:]} == {"abandoned"}
@@ -152,7 +152,7 @@ def test_who_lies_once_is_not_barred_nor_anybody_else(tmp_path: Path, monkeypatc
     history = asyncio.run(rounds(place, 40))
     assert sum(one["state"] == "abandoned" for one in history) == 1
     assert len(place.coordinator.rounds.store.registered()) == PEOPLE
-    assert not place.coordinator.rounds.search.suspects
+    assert not place.coordinator.rounds.search.candidates
 
 
 @pytest.mark.slow
@@ -197,7 +197,7 @@ def test_five_hundred_are_searched_in_ten_rounds(people: int, minimum: int, roun
     """Whoever it is is found."""
     registered, took = np.arange(people, dtype=np.int32), []
     for breaker in range(0, people, 7):
-        search, desk, n = BreakerSearch(), Desk(), 0
+        search, desk, n = MalformedClientSearch(), Desk(), 0
         while not desk.barred:
             called = search.calls(registered, registered, minimum, Rng(SECRET, 1000 * breaker + n))
             assert len(called) >= minimum

@@ -14,7 +14,7 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.population import member_places
 from murmura.core.settings import field_names
-from murmura.device.enrolment import JoinRequest, known_likes
+from murmura.device.enrolment import JoinRequest, known_positives
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
@@ -197,8 +197,8 @@ def test_a_household_too_large_for_the_federation_is_told_so(tmp_path: Path) -> 
     )
     small = describe_items(items, algorithm("fedsplit")(largest=6), 10, 100)
     with pytest.raises(DataError, match="at most 6 people, but the data has 30"):
-        known_likes(small, request)
-    likes, foreign = known_likes(
+        known_positives(small, request)
+    likes, foreign = known_positives(
         describe_items(items, algorithm("fedsplit")(), 10, 100), replace_keep_back(request)
     )
     kept = [sum(like.kept_back for like in likes if like.person == person) for person in range(PEOPLE)]

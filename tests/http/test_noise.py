@@ -289,7 +289,7 @@ def test_a_phase_that_the_terms_leave_without_noise_is_not_answered(
         return replace(true, multipliers=few, answers={"counts": 1})
 
     monkeypatch.setattr(NoiseTerms, "of", staticmethod(counts_alone))
-    monkeypatch.setattr("murmura.server.coordinator.rounds.outlook_of", lambda *_, **__: None)
+    monkeypatch.setattr("murmura.server.coordinator.rounds.forecast_of", lambda *_, **__: None)
     if not checked:
         monkeypatch.setattr(NoiseTerms, "check_phase", lambda *_: None)
 

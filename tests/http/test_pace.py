@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, ClassVar
 
-from murmura.server.coordinator.open_round import CollectingPace
+from murmura.server.coordinator.open_round import PollingInterval
 
 
 class _Manifest:
@@ -22,7 +22,7 @@ TICK = 0.125  # exact in binary
 
 def asked(live: Any, until: float) -> list[float]:
     now, found = 100.0, []
-    pace = CollectingPace(lambda: now)
+    pace = PollingInterval(lambda: now)
     while now < until:
         if pace.due(live):
             found.append(now)

@@ -171,7 +171,7 @@ def test_a_log_of_another_past_is_found_where_it_is_the_longer_one(world: Copied
         world.clock.now += 200
         await world.turn()
         world.restore("newest", "coordinator")
-        with pytest.raises(RunError, match="entries that http://seed has seen, but has others: one of the two"):
+        with pytest.raises(RunError, match="entries that http://seed has seen, but has others; one of the two"):
             await world.turn()
 
     asyncio.run(scenario())

@@ -168,7 +168,7 @@ def test_an_aggregator_releases_one_sum_in_a_window(
     assert (first["state"], first["reason"]) == ("abandoned", "the sum was thrown away.")
     if looks:
         assert second["state"] == "abandoned"
-        assert "two sums would differ by whoever came between" in second["reason"]
+        assert "two sums would differ by the clients that joined in between" in second["reason"]
     else:
         assert (second["state"], second["reports"]) == ("committed", 11)
 

@@ -37,7 +37,7 @@ def test_the_unmet_items_are_counted_out_in_order(case: tuple[int, list[set[int]
         expected = [item for item in range(n_items) if item not in items]
         got = unmet.at(torch.full((len(expected),), user), torch.arange(len(expected)))
         assert got.tolist() == expected
-        assert bool(unmet.has_room(torch.tensor([user]))[0]) == bool(expected)
+        assert bool(unmet.has_unseen(torch.tensor([user]))[0]) == bool(expected)
 
 
 def test_draws_are_uniform_over_the_unmet_and_never_met() -> None:
@@ -53,7 +53,7 @@ def test_draws_are_uniform_over_the_unmet_and_never_met() -> None:
 
 def test_someone_who_has_met_everything_draws_some_item_that_does_not_count() -> None:
     unmet = UnseenItems.of(histories_of([[0, 1, 2]], 3))
-    assert not bool(unmet.has_room(torch.tensor([0]))[0])
+    assert not bool(unmet.has_unseen(torch.tensor([0]))[0])
     drawn = unmet.draw(torch.zeros(50, dtype=torch.long), torch.Generator().manual_seed(1))
     assert 0 <= int(drawn.min()) <= int(drawn.max()) < 3
 

@@ -61,9 +61,9 @@ def test_cross_entropy_by_hand() -> None:
 @pytest.mark.parametrize("name", sorted(network()))
 def test_gradient_by_finite_differences(name: str) -> None:
     params, user, item = network(), torch.tensor([0, 1, 2]), torch.tensor([[0, 1], [4, 2], [3, 3]])
-    has_room = torch.tensor([True, True, False])
+    has_unseen = torch.tensor([True, True, False])
     check_gradient(
-        lambda: neumf_network.cross_entropy(neumf_network.logits(params, user, item), has_room), params[name]
+        lambda: neumf_network.cross_entropy(neumf_network.logits(params, user, item), has_unseen), params[name]
     )
 
 

@@ -72,13 +72,13 @@ def test_a_body_that_was_let_in_is_received_where_it_stays() -> None:
         return body
 
     body, size = begun(3 * SMALL), 3 * SMALL
-    assert (shown.pop(), body.in_place, len(body.room())) == (b"abcd", True, size - 5)
-    body.room()[:5] = b"fghij"
+    assert (shown.pop(), body.in_place, len(body.unfilled())) == (b"abcd", True, size - 5)
+    body.unfilled()[:5] = b"fghij"
     assert not body.fill(5, 0.0)
     with pytest.raises(RefusedError, match="too much is being sent here at once"):
         begun(3 * SMALL)  # the whole room counts as soon as it is there
     shown.clear()
-    body.room()[:] = bytes(size - 10)
+    body.unfilled()[:] = bytes(size - 10)
     assert body.fill(size - 10, 0.0)
     assert bytes(body.content()) == b"abcdefghij" + bytes(size - 10)
     assert body.content() is body.content()

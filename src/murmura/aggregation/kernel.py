@@ -24,7 +24,7 @@ class WeightedKernel(Kernel):
     method: Weighted
     inner: ScoringKernel
     _values: dict[int, Floats] = field(default_factory=dict)  # client -> criteria, where its history stays
-    _people: Population | None = None  # whose values these are
+    _population: Population | None = None  # whose values these are
 
     init_clients = of_inner("init_clients")
     ready_clients = of_inner("ready_clients")
@@ -61,8 +61,8 @@ class WeightedKernel(Kernel):
     def _measured(self, cohort: CohortRound) -> Floats:
         """The criteria of a cohort, (cohort, criteria); those of a history that stays are measured once."""
         people = cohort.people
-        if people is not self._people or people.per_round:
-            self._values, self._people = {}, people
+        if people is not self._population or people.per_round:
+            self._values, self._population = {}, people
         context = RoundContext(cohort.info, cohort.phase.name, cohort.round, cohort.model)
         for client in cohort.clients.tolist():
             if client not in self._values:

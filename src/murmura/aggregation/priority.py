@@ -15,7 +15,7 @@ import numpy as np
 from murmura.core.arrays import Floats
 
 MOST = 4  # criteria: 24 orders
-KEPT = 3  # times as many rounds as were tries
+EXPLOIT_FACTOR = 3  # times as many rounds as were tries
 
 
 def orders(criteria: int) -> list[tuple[int, ...]]:
@@ -50,7 +50,7 @@ class OrderTrials:
 
     def _next(self, round: int) -> int:
         many = len(self.gains)
-        place = round % ((1 + KEPT) * 2 * many)
+        place = round % ((1 + EXPLOIT_FACTOR) * 2 * many)
         if place < 2 * many:
             return min(place, 2 * many - 1 - place)
         means = np.where(self.tries > 0, self.gains / np.maximum(self.tries, 1), -np.inf)

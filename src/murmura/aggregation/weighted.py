@@ -150,10 +150,10 @@ class Weighted(Algorithm):
     def reveals(self) -> Mapping[str, str]:
         """What each criterion tells, and to whom."""
         whom = "the server reads it of each client" if self.sends_values else "only sums over a round are read"
-        told = {one.name: one.reveals for one in self.criterion_list}
+        criteria = {one.name: one.reveals for one in self.criterion_list}
         if self.weighting.adapt_order:
-            told[QUALITY] = "how much of the client's own data the model gets right"
-        return {**self.inner.reveals(), **{name: f"{what}; {whom}" for name, what in told.items()}}
+            criteria[QUALITY] = "how much of the client's own data the model gets right"
+        return {**self.inner.reveals(), **{name: f"{what}; {whom}" for name, what in criteria.items()}}
 
     def shown(self, model: Arrays) -> dict[str, float]:
         """How many clients a round had in effect, how often one was capped, and the order where it adapts."""
@@ -252,8 +252,8 @@ class Weighted(Algorithm):
                 f"{self.name}.client_quality must return how much is right, from 0, and of how much, but "
                 f"returned {right:g} of {of:g}; mend it."
             )
-        told = (right / of, 1.0) if of > 0 else (0.0, 0.0)
-        return {QUALITY: row(np.array(told) * SMALL)}
+        quality = (right / of, 1.0) if of > 0 else (0.0, 0.0)
+        return {QUALITY: row(np.array(quality) * SMALL)}
 
     def client_criteria(self, context: RoundContext, history: History, update: Update | None) -> Floats:
         """The criteria of one client, of the rows its owner shares."""
@@ -304,9 +304,9 @@ class Weighted(Algorithm):
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Publish what normalises; or the inner step with the weighted sum."""
         kept, standing = server.private[WEIGHTING].copy(), Standing.read(server.model)
-        told = _told(received)
-        if told is not None:
-            tables, clients = told
+        summed = _criteria_sums(received)
+        if summed is not None:
+            tables, clients = summed
             sums = tables[CRITERIA] / (1.0 if self.sends_values else SMALL)
             kept[1:], order = self._decided(kept[1:], tables)
             standing = standing.normalised(sums, clients, order)
@@ -374,7 +374,7 @@ def weighted_class(method: type[Algorithm]) -> type[Weighted]:
     return settings(type(f"Weighted{method.__name__}", (Weighted,), {**body, **about, **own}))
 
 
-def _told(received: Received) -> tuple[dict[str, Floats], int] | None:
+def _criteria_sums(received: Received) -> tuple[dict[str, Floats], int] | None:
     """The sums of what clients told of themselves, and of how many; None: nothing was told."""
     updates = [received.update] if isinstance(received, Total) else list(received.updates.values())
     if CRITERIA not in updates[0].tables:

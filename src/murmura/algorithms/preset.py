@@ -123,8 +123,8 @@ class ConfiguredPreset:
     def _unused_weights(self) -> tuple[str, ...]:
         if Weighting not in self.preset.parts or self.weighting().criteria:
             return ()
-        told = {"criteria"} if self.preset.defaults.get("criteria") else set()
-        return tuple(name for name in field_names(Weighting) if name not in told)
+        excluded = {"criteria"} if self.preset.defaults.get("criteria") else set()
+        return tuple(name for name in field_names(Weighting) if name not in excluded)
 
     def schedule(self) -> Schedule:
         """Who takes part and how often."""

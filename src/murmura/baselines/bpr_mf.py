@@ -18,7 +18,7 @@ from pydantic import Field
 from murmura.baselines.base import Baseline, Pairs, require_rows
 from murmura.baselines.shared_models import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
-from murmura.core.consent import Withheld, withheld_rows
+from murmura.core.consent import NonDisclosurePolicy, undisclosed_rows
 from murmura.core.errors import DivergenceError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Watch
@@ -145,14 +145,14 @@ class BprMf(PairwiseBaseline):
     epochs: Count = 20  # each has as many triples as training rows
     order: Order = "user-grouped"  # which triples follow each other
     pi: Annotated[float, Field(gt=0, le=1)] = 1.0  # the fraction of everybody's rows that is learned from
-    hides: Withheld = "random"  # what is left out: `core.consent`
+    hides: NonDisclosurePolicy = "random"  # what is left out: `core.consent`
 
     def shared(self, train: Interactions, seed: int) -> Interactions:
         """Without what people keep back, which is unknown here: it may be drawn as the other item."""
         if self.pi == 1.0:
             return train
         pi, secrets = np.full(train.n_users, self.pi), client_secrets(seed, train.n_users)
-        hidden = withheld_rows(self.hides, train, pi, secrets)
+        hidden = undisclosed_rows(self.hides, train, pi, secrets)
         return train.rows(np.sort(train.by_user.order[~hidden]))
 
     def first_tables(self, train: Interactions, seed: int) -> tuple[Singles, Singles, Singles]:

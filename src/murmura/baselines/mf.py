@@ -99,7 +99,7 @@ class Mf(Baseline):
 
     def drawn_from(self, owned: UserItems) -> UserItems:
         """What the draw of a negative looks at: nothing is anybody's where it may be any item."""
-        return owned if self.negatives_from == "unmet" else owned.of_nobody()
+        return owned if self.negatives_from == "unmet" else owned.without_owners()
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The items drawn beside every row of an epoch, in the order of the rows; none of the user's own."""

@@ -40,7 +40,7 @@ class RatingNeighbourModel(RatingModel):
     method: RatingNeighbours
 
     @cached_property
-    def told(self) -> Sparse:
+    def ratings(self) -> Sparse:
         """What votes are about: ratings, or how far they are from the biases: (users, items)."""
         rows = self.train.by_user
         user = np.repeat(np.arange(self.train.n_users, dtype=np.int32), np.diff(rows.start))
@@ -68,9 +68,9 @@ class RatingNeighbourModel(RatingModel):
 
     def divided(self, voted: Singles, weight: Singles, base: Floats) -> Floats:
         """Equations 2.2 and 2.3: votes divided by weights, the biases where there is neither."""
-        heard = weight > 0
-        mean = np.divide(voted, weight, out=np.zeros(voted.shape), where=heard)
-        return base + mean if self.method.centred else np.where(heard, mean, base)
+        has_votes = weight > 0
+        mean = np.divide(voted, weight, out=np.zeros(voted.shape), where=has_votes)
+        return base + mean if self.method.centred else np.where(has_votes, mean, base)
 
     @abstractmethod
     def sums(self, users: Ints) -> Sums:
@@ -129,14 +129,14 @@ class UserKnnRatingModel(RatingNeighbourModel):
     def sums(self, users: Ints) -> Sums:
         """sum of w_uv r_vi, sum of w_uv."""
         n = self.train.n_items
-        return product_rows(users, self.votes, self.told, n), product_rows(users, self.votes, self.known, n)
+        return product_rows(users, self.votes, self.ratings, n), product_rows(users, self.votes, self.known, n)
 
     def newcomer_sums(self, items: Ints, values: Floats, given: Floats) -> Sums:
         """Her k nearest users are found on the spot."""
         n = self.train.n_items
         grown = with_row(Sparse.of_rows(self.train.by_user), items, values)
         near = self.method.voters(grown, n, first=self.train.n_users)
-        return product_rows(ONE, near, self.told, n), product_rows(ONE, near, self.known, n)
+        return product_rows(ONE, near, self.ratings, n), product_rows(ONE, near, self.known, n)
 
 
 @settings
@@ -159,13 +159,13 @@ class ItemKnnRatingModel(RatingNeighbourModel):
     def sums(self, users: Ints) -> Sums:
         """sum of w_ij r_uj, sum of w_ij."""
         n = self.train.n_items
-        return product_rows(users, self.told, self.votes, n), product_rows(users, self.known, self.votes, n)
+        return product_rows(users, self.ratings, self.votes, n), product_rows(users, self.known, self.votes, n)
 
     def newcomer_sums(self, items: Ints, values: Floats, given: Floats) -> Sums:
         """Her own ratings vote."""
         n, ends = self.train.n_items, np.array([0, len(items)])
-        told, known = Sparse.of(ends, items, given), Sparse.of(ends, items, np.ones(len(items)))
-        return product_rows(ONE, told, self.votes, n), product_rows(ONE, known, self.votes, n)
+        ratings, known = Sparse.of(ends, items, given), Sparse.of(ends, items, np.ones(len(items)))
+        return product_rows(ONE, ratings, self.votes, n), product_rows(ONE, known, self.votes, n)
 
 
 @settings

@@ -327,5 +327,5 @@ def _bits(settings: ChannelSettings, table: TableSpec, cohort: int) -> int:
     """`bits`; a table that declares its bound (counts) gives way to a large cohort."""
     if table.bound is None:
         return settings.bits
-    room = settings.ring - 1 - int(cohort).bit_length()
-    return max(min(settings.bits, room), min(FEWEST_BITS, settings.bits))
+    available = settings.ring - 1 - int(cohort).bit_length()
+    return max(min(settings.bits, available), min(FEWEST_BITS, settings.bits))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.consent import Consent, DisclosureMode, sticky_limit, withheld_rows
+from murmura.core.consent import Consent, DisclosureMode, sticky_limit, undisclosed_rows
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.population import Population, round_consent
@@ -40,10 +40,10 @@ def extend_record(record: StickyRecord, items: Iterable[int], pi: float, secret:
     """Let items join while there is room; what has joined stays, also when pi falls or the item is excluded."""
     own, barred = sorted(set(items)), {*record.excluded, *record.joined}
     undecided = [item for item in own if item not in barred]
-    room = min(int(sticky_limit(pi, len(own))) - len(record.joined), len(undecided))
+    remaining = min(int(sticky_limit(pi, len(own))) - len(record.joined), len(undecided))
     stream = Rng(secret, len(record.joined)).stream(Purpose.CONSENT)
     joined = list(record.joined)
-    for _ in range(room):
+    for _ in range(remaining):
         place = stream.below(len(undecided))
         joined.append(undecided[place])
         undecided[place] = undecided[-1]
@@ -58,17 +58,17 @@ def extend_block(record: StickyRecord, items: Sequence[int], pi: float, secret: 
     later or was excluded, never joins. Where nothing of the stretch is in the history any more, what room is
     left is a stretch of its own.
     """
-    room = int(sticky_limit(pi, len(items))) - len(record.joined)
-    if room <= 0:
+    remaining = int(sticky_limit(pi, len(items))) - len(record.joined)
+    if remaining <= 0:
         return record
     joined, excluded = set(record.joined), set(record.excluded)
     held = [place for place, item in enumerate(items) if item in joined]
     if held:
         ends = (*items[held[-1] + 1 :], *reversed(items[: held[0]]))
-        new = [item for item in ends if item not in excluded][:room]
+        new = [item for item in ends if item not in excluded][:remaining]
     else:
         allowed = [item for item in items if item not in excluded]
-        size = min(room, len(allowed))
+        size = min(remaining, len(allowed))
         begin = Rng(secret, len(record.joined)).stream(Purpose.CONSENT).below(len(allowed) - size + 1)
         new = allowed[begin : begin + size]
     return replace(record, joined=(*record.joined, *new))
@@ -154,7 +154,7 @@ class ConsentChoices:
         marked = np.zeros(len(data), np.bool_) if never is None else np.asarray(never, np.bool_)
         excluded = marked[data.by_user.order]
         if consent.hides != "random":
-            excluded |= withheld_rows(consent.hides, data, chosen, secrets)
+            excluded |= undisclosed_rows(consent.hides, data, chosen, secrets)
         counted = _coins(secrets, 1) < consent.statistics if statistics is None else np.asarray(statistics)
         return ConsentChoices(consent.disclosure, chosen, excluded, counted.astype(np.bool_))
 

@@ -13,7 +13,7 @@ from typing import Any
 from murmura.core.errors import FederationError, MissingExtraError
 
 KEY_BYTES = 32
-KEPT_KEYS = 8  # of this process: to make a key from its bytes takes as long as to open a short message
+CACHED_KEYS = 8  # of this process: to make a key from its bytes takes as long as to open a short message
 OVERHEAD = 32 + 16  # the encapsulated key before, the tag after
 
 
@@ -67,7 +67,7 @@ class ContentComparison:
         return self._key.encrypt(self._nonce, mark, content)
 
 
-@lru_cache(KEPT_KEYS)
+@lru_cache(CACHED_KEYS)
 def _private(key: bytes) -> Any:
     return _x25519().X25519PrivateKey.from_private_bytes(key)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ed25519
 
 KEY_BYTES = 32
-KEPT_KEYS = 8  # of this process: to make a key from its bytes takes as long as to sign with it
+CACHED_KEYS = 8  # of this process: to make a key from its bytes takes as long as to sign with it
 
 
 def new_key() -> bytes:
@@ -40,7 +40,7 @@ def verify(public: bytes, message: bytes, signature: bytes) -> None:
         ) from None
 
 
-@lru_cache(KEPT_KEYS)
+@lru_cache(CACHED_KEYS)
 def _private(key: bytes) -> ed25519.Ed25519PrivateKey:
     if len(key) != KEY_BYTES:
         raise FederationError(f"a private key must have {KEY_BYTES} bytes, but has {len(key)}.")
@@ -48,7 +48,7 @@ def _private(key: bytes) -> ed25519.Ed25519PrivateKey:
     return made
 
 
-@lru_cache(KEPT_KEYS)
+@lru_cache(CACHED_KEYS)
 def _public(key: bytes) -> ed25519.Ed25519PublicKey:
     made: ed25519.Ed25519PublicKey = _primitives().Ed25519PublicKey.from_public_bytes(key)
     return made

@@ -157,7 +157,7 @@ class ChannelSettings:
 
 
 @dataclass(frozen=True)
-class NoiseOutlook:
+class NoiseForecast:
     """How much people have in common, beside what noise alone looks like; `what` names the unit of both."""
 
     what: str
@@ -187,7 +187,7 @@ class NoiseOutlook:
         if self.hopeless:
             raise SettingError(
                 f"noise for epsilon {epsilon:g} must leave something to learn, but {self.what} is "
-                f"{self.signal:.3g} where noise alone makes {self.noise:.3g}: expect less than the most "
+                f"{self.signal:.3g} where noise alone makes {self.noise:.3g}; expect less than the most "
                 "popular items give; raise epsilon, bring more people together, take fed-mostpop (counts "
                 "alone), or say hopeless=true."
             )

@@ -24,7 +24,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Words, philox
 from murmura.core.settings import Fraction, settings
 
-Withheld = Literal["random", "categories", "rarest", "newest"]
+NonDisclosurePolicy = Literal["random", "categories", "rarest", "newest"]
 # rows by user -> a number each, the lowest hidden first
 Ranking = Callable[[Interactions, Words], Floats | Longs]
 
@@ -34,7 +34,7 @@ def sticky_limit(pi: float | Floats, n: int | Longs) -> Any:
     return np.floor(np.asarray(pi) * n + 1e-9).astype(np.int64)
 
 
-def withheld_rows(policy: Withheld, data: Interactions, pi: Floats, secrets: Words) -> Bools:
+def undisclosed_rows(policy: NonDisclosurePolicy, data: Interactions, pi: Floats, secrets: Words) -> Bools:
     """The rows people keep back, in the order of `data.by_user`; `pi` and `secrets` are everyone's own."""
     rows = data.by_user
     counts = np.diff(rows.start)
@@ -95,7 +95,7 @@ def _by_category(data: Interactions, secrets: Words) -> Floats:
     return first
 
 
-RANKINGS: dict[Withheld, Ranking] = {
+RANKINGS: dict[NonDisclosurePolicy, Ranking] = {
     "random": _at_random,
     "categories": _by_category,
     "rarest": _rarest,
@@ -149,7 +149,7 @@ class Consent:
     pi: Fraction | dict[Fraction, Annotated[float, Field(gt=0)]] = 1.0
     disclosure: DisclosureMode = "sticky"  # when the coin of pi is flipped
     statistics: Fraction = 1.0  # the share of people who take part in sums about people, such as item counts
-    hides: Withheld = "random"  # what people keep back
+    hides: NonDisclosurePolicy = "random"  # what people keep back
 
     def __post_init__(self) -> None:
         if self.hides != "random" and self.disclosure != "sticky":

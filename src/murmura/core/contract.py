@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.channel import NoiseOutlook
+from murmura.core.channel import NoiseForecast
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Classification, Interactions
@@ -349,7 +349,7 @@ class Algorithm(ABC):
 
     def noise_outlook(
         self, info: FederationInfo, sigmas: Mapping[str, float], noisy: bool
-    ) -> NoiseOutlook | None:
+    ) -> NoiseForecast | None:
         """What noise will leave of the sums, by what is public: before any is drawn, or after a noisy phase.
 
         `sigmas` are the standard deviations of the noise in one released number, by phase; `noisy` says that
@@ -362,7 +362,7 @@ class Algorithm(ABC):
             (len(info.listed) if table.space == "item" else table.rows) * table.width
             for table in phases[0].sends.tables
         )
-        return NoiseOutlook(
+        return NoiseForecast(
             "the longest sum that clients of one mind make",
             float(info.clients),
             sigmas[phases[0].name] * numbers**0.5,

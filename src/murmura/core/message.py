@@ -41,8 +41,8 @@ class RowBounds:
         whole = given.dtype.kind in "iu" and given.ndim <= 1 and given.size > 0
         if not whole or int(given.min()) < 0 or int(given.max()) > LARGEST:
             raise SettingError(
-                "the bounds of exact rows must be one whole number, or one for each row, from 0 to 2**32 - 1, "
-                f"but are {given.dtype} of shape {given.shape}."
+                "the bounds of exact rows must be whole numbers from 0 to 2**32 - 1, "
+                f"but are {given.dtype} of shape {given.shape}; give one for all rows, or one for each."
             )
         kept = int(given) if given.ndim == 0 else given.astype(np.uint32)
         if isinstance(kept, np.ndarray):

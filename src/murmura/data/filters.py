@@ -13,7 +13,7 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import Count, field_names, settings
 from murmura.data.repeats import by_pair, ends_pair
-from murmura.data.splits.rule import without_usual
+from murmura.data.splits.rule import without_defaults
 
 
 @settings
@@ -22,7 +22,7 @@ class LatestPerPair:
 
     step: Literal["latest-per-pair"] = "latest-per-pair"
     order: Literal["item", "source"] = "item"
-    _written = without_usual(order="item")
+    _written = without_defaults(order="item")
 
     def apply(self, data: Interactions) -> Interactions:
         """Of equal times the later row of the source stays."""

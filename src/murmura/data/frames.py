@@ -40,8 +40,8 @@ def from_frame(frame: object, *, name: str = NAME, reading: Reading | None = Non
         reading: How it is read, as settings.
         how: The same by name, as `load` takes it: `columns={"user": "customer"}`, `positive_from=4`, ...
     """
-    told = reading or Reading(**how)
-    return described(read_frame(name, _as_polars(frame), told), told)
+    options = reading or Reading(**how)
+    return described(read_frame(name, _as_polars(frame), options), options)
 
 
 def from_sparse(
@@ -63,8 +63,8 @@ def from_sparse(
         reading: What is said beside the rows, as settings.
         how: The same by name, as `load` takes it: `positive_from=4`, `features=...`.
     """
-    told = reading or Reading(**how)
-    told.refuse_for(name)
+    options = reading or Reading(**how)
+    options.refuse_for(name)
     entries = matrix.tocsr().tocoo()  # which adds up what is stored twice
     there = np.flatnonzero(entries.data)
     if not len(there):
@@ -76,7 +76,7 @@ def from_sparse(
         raise DataError("the entries of a sparse matrix must be finite, but some are not; replace them.")
     who = _ids(users, matrix.shape[0], "users")[entries.row[there]]
     rows = Interactions.of(who, _ids(items, matrix.shape[1], "items")[entries.col[there]], values)
-    return described(Dataset(name, rows, Catalogue(rows.items)), told)
+    return described(Dataset(name, rows, Catalogue(rows.items)), options)
 
 
 def to_frame(what: Dataset | Interactions | RankedLists, of: Interactions | None = None) -> pl.DataFrame:
@@ -111,9 +111,9 @@ def to_sparse(data: Dataset | Interactions) -> Any:
     """A scipy.sparse array of users by items, coded as in the data; where a pair repeats, its latest value."""
     from scipy.sparse import csr_array
 
-    from murmura.data.repeats import apply_repeats
+    from murmura.data.repeats import merge_duplicates
 
-    rows = apply_repeats(data.interactions if isinstance(data, Dataset) else data, "latest")
+    rows = merge_duplicates(data.interactions if isinstance(data, Dataset) else data, "latest")
     return csr_array((rows.value, (rows.user, rows.item)), shape=(rows.n_users, rows.n_items))
 
 

@@ -28,11 +28,11 @@ class Reading(TableReading, FeatureFiles):
 
     def refuse_for(self, name: str) -> None:
         """Refuse what only makes sense of a file."""
-        usual = Reading()
+        defaults = Reading()
         given = [
             key
             for key in field_names(TableReading)
-            if key != "skip_bad" and getattr(self, key) != getattr(usual, key)
+            if key != "skip_bad" and getattr(self, key) != getattr(defaults, key)
         ]
         if given:
             raise SettingError(
@@ -54,8 +54,8 @@ def described(found: Dataset, how: Reading) -> Dataset:
 
 def given_only(values: dict[str, Any]) -> dict[str, Any]:
     """Of plain values of a `Reading` those that are not at their defaults."""
-    usual = as_dict(Reading())
-    return {key: value for key, value in values.items() if key not in usual or value != usual[key]}
+    defaults = as_dict(Reading())
+    return {key: value for key, value in values.items() if key not in defaults or value != defaults[key]}
 
 
 READING_KEYS = tuple(field_names(Reading))

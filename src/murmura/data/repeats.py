@@ -21,10 +21,10 @@ def order_by(*keys: Key) -> Longs:
         return np.zeros(0, np.int64)
     lows = [int(key.min()) for key in keys]
     spans = [int(key.max()) - low + 1 for key, low in zip(keys, lows)]
-    room = 1
+    combinations = 1
     for span in spans:
-        room *= span
-    if room >= 2**63:
+        combinations *= span
+    if combinations >= 2**63:
         return np.lexsort(keys[::-1])
     one: Longs = np.zeros(len(keys[0]), np.int64)  # all keys in one number: ten times faster than lexsort
     for key, low, span in zip(keys, lows, spans):
@@ -42,7 +42,7 @@ def place_in_history(data: Interactions, *keys: Key) -> Longs:
 
 
 # keep: as they are, for the protocol's rule; latest: the latest row; sum: the latest with all values added up
-Repeats = Literal["keep", "latest", "sum", "refuse"]
+DuplicateRule = Literal["keep", "latest", "sum", "refuse"]
 
 
 def by_pair(data: Interactions) -> Longs:
@@ -76,7 +76,7 @@ def latest_rows(data: Interactions) -> tuple[Bools, Longs]:
     return is_latest, latest
 
 
-def apply_repeats(data: Interactions, rule: Repeats) -> Interactions:
+def merge_duplicates(data: Interactions, rule: DuplicateRule) -> Interactions:
     """The rows that a rule leaves, in their order."""
     if rule in ("keep", "refuse"):
         return data
@@ -87,7 +87,7 @@ def apply_repeats(data: Interactions, rule: Repeats) -> Interactions:
     return data.rows(is_latest)
 
 
-def repeats_sentence(rows: int, rule: Repeats) -> str:
+def duplicates_sentence(rows: int, rule: DuplicateRule) -> str:
     """What a reader must know of repeated pairs; "" of none."""
     if not rows:
         return ""
@@ -110,7 +110,7 @@ def liked(data: Interactions, positive_from: float) -> Bools:
     return reaches & reaches[latest]
 
 
-def likes_of(name: str, data: Interactions, positive_from: float) -> Interactions:
+def positives_of(name: str, data: Interactions, positive_from: float) -> Interactions:
     """The rows that are likes, over the same vocabularies; refuses a threshold that no row reaches."""
     kept = data.rows(liked(data, positive_from))
     if not len(kept):
@@ -121,7 +121,7 @@ def likes_of(name: str, data: Interactions, positive_from: float) -> Interaction
     return kept
 
 
-def likes_sentence(data: Interactions, positive_from: float | None) -> str:
+def positives_sentence(data: Interactions, positive_from: float | None) -> str:
     """What was made of the values, as it stands above a table."""
     low, high = float(data.value.min()), float(data.value.max())
     if positive_from is None:

@@ -30,7 +30,7 @@ from murmura.device.enrolment import register
 from murmura.device.policy import objection
 from murmura.device.storage import DeviceStorage, Identity, PendingUpload, Receipt, mark
 from murmura.device.trust import last_verified, verified
-from murmura.device.upload import TrainedUpload, outgoing
+from murmura.device.upload import TrainedUpload, upload_messages
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
 from murmura.wire import wire
@@ -264,7 +264,7 @@ class Device:
         chain = terms.chain(m.phase, work.info, m.largest) if summed else None
         made = visit(algorithm, work.phase, context, state, history, rng, chain)
         sent = tuple(sorted({*memory.sent, *history.item[made.shown].tolist()}))
-        messages, rows = outgoing(self.identity, work.phase, made, chain, seed)
+        messages, rows = upload_messages(self.identity, work.phase, made, chain, seed)
         disclosed = float(np.isin(history.item, sent).mean()) if len(history) else 0.0
         return TrainedUpload(made.state, messages, rows, joined, sent, disclosed)
 

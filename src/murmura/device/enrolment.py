@@ -109,7 +109,7 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
             "sums of two of them would show who came between; do not join, or say --shortest-window."
         )
     described = await DownloadCache(request.url, send, terms).description()
-    likes, foreign = known_likes(described, request)
+    likes, foreign = known_positives(described, request)
     never = tuple(n for n in described.items.find(request.never).tolist() if n >= 0)
     over = (await about(send, request.url)).get("state") in OVER
     token = folder.wanted_token()
@@ -133,7 +133,7 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
     return foreign
 
 
-def known_likes(described: FederationDescription, request: JoinRequest) -> tuple[list[LikedItem], int]:
+def known_positives(described: FederationDescription, request: JoinRequest) -> tuple[list[LikedItem], int]:
     """The rows of items on offer, each once, everybody's last ones kept back; how many rows are of others."""
     if len(request.people) > described.info.people:
         raise DataError(

@@ -208,9 +208,9 @@ class DeviceFolder:
         found = read_receipts(self.path / RECEIPTS) + ([] if copy is None else read_receipts(copy))
         past = self.journal.verify()
         check_receipts(found, self._agreed(), frozenset(past.heads))
-        told = {(entry.round, entry.phase) for entry in past.entries}
+        recorded = {(entry.round, entry.phase) for entry in past.entries}
         uploads = self.memory.exchanges if self.exists else ()
-        missing = [one for one in uploads if one not in told]
+        missing = [one for one in uploads if one not in recorded]
         pending = self.exists and self.memory.pending is not None  # prepared, perhaps not written down yet
         if missing and not (pending and missing == [uploads[-1]]):
             raise DataError(

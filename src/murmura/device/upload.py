@@ -20,7 +20,7 @@ from murmura.wire.wire import IndividualReport, ShareHead, SharePass
 
 
 @dataclass(frozen=True)
-class OutgoingMessage:
+class UploadMessage:
     """One message of an upload, before it is sealed."""
 
     url: str
@@ -54,7 +54,7 @@ class TrainedUpload:
     """What training gave: what stays, what leaves, and what that discloses."""
 
     state: Arrays
-    messages: tuple[OutgoingMessage, ...]  # in the order of sending
+    messages: tuple[UploadMessage, ...]  # in the order of sending
     rows: int
     joined: tuple[int, ...]
     sent: tuple[int, ...]
@@ -71,19 +71,19 @@ class TrainedUpload:
         return sum(one.length for one in self.messages)
 
 
-def outgoing(
+def upload_messages(
     own: Identity, phase: Phase, made: Visit, chain: Chain | None, seed: bytes
-) -> tuple[tuple[OutgoingMessage, ...], int]:
+) -> tuple[tuple[UploadMessage, ...], int]:
     """What leaves, for whom, and its rows; of one length for everyone unless the server needs each update."""
     vector, letters = made.vector, f"{own.url}/letters"
     if chain is None or vector is None:
         rows = sum(map(len, made.update.tables.values()))
-        return (OutgoingMessage(letters, encode(made.update, phase.sends)),), rows
+        return (UploadMessage(letters, encode(made.update, phase.sends)),), rows
     first, second = own.terms.seed_aggregator, own.terms.vector_aggregator
     if first is None or second is None:
-        return (OutgoingMessage(letters, chain.ring.pack(vector)),), chain.rows
+        return (UploadMessage(letters, chain.ring.pack(vector)),), chain.rows
     seed, other = split(vector, chain.ring, lambda _: seed)
     return (
-        OutgoingMessage(f"{first.url}/reports", seed, first),
-        OutgoingMessage(f"{second.url}/reports", chain.ring.pack(other), second),
+        UploadMessage(f"{first.url}/reports", seed, first),
+        UploadMessage(f"{second.url}/reports", chain.ring.pack(other), second),
     ), chain.rows

@@ -17,7 +17,7 @@ import numpy as np
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.simulated_protections import mechanism_terms
 from murmura.core.arrays import Bools, Ints
-from murmura.core.channel import ChannelSettings, NoiseOutlook
+from murmura.core.channel import ChannelSettings, NoiseForecast
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.rng import Purpose, Rng, Words, philox
@@ -221,7 +221,9 @@ class Itinerary:
             done = end
 
 
-def outlook_of(itinerary: Itinerary, noise: NoiseTerms, noisy: bool, as_if: float = 1.0) -> NoiseOutlook | None:
+def forecast_of(
+    itinerary: Itinerary, noise: NoiseTerms, noisy: bool, as_if: float = 1.0
+) -> NoiseForecast | None:
     """What noise will leave of the sums, by what is public; `as_if`: of how many times as many people."""
     if not noise:
         return None

@@ -140,9 +140,9 @@ def ordered(keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for some in keys for key in some))
 
 
-def named(given: object, usual: str) -> dict[str, Any]:
+def named(given: object, default: str) -> dict[str, Any]:
     """What a configuration may give by its name alone, written out: {"name": ...}."""
-    return given if isinstance(given, dict) else {"name": str(given or usual)}
+    return given if isinstance(given, dict) else {"name": str(given or default)}
 
 
 def wrong_folder(path: Path, wanted: str, but: str, commands: str) -> RunError:

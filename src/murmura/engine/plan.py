@@ -17,7 +17,7 @@ from murmura.channel.noise import simulated_noise
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.simulated_protections import mechanism_chain
 from murmura.core.arrays import Bools, Ints, Longs
-from murmura.core.channel import ChannelSettings, NoiseOutlook
+from murmura.core.channel import ChannelSettings, NoiseForecast
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import DataError, SettingError
@@ -27,7 +27,7 @@ from murmura.core.rng import Words, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict
 from murmura.core.update import Arrays
-from murmura.engine.itinerary import Itinerary, outlook_of
+from murmura.engine.itinerary import Itinerary, forecast_of
 
 
 class RoundPlan:
@@ -149,9 +149,9 @@ class Plan(RoundPlan):
                 )
         _ = self.chains  # refuses what could overflow
         if self.noise and not self.channel.hopeless and self.counts is None:
-            outlook = self.noise_outlook()
-            if outlook is not None:
-                outlook.check(self.noise.epsilon)
+            forecast = self.noise_outlook()
+            if forecast is not None:
+                forecast.check(self.noise.epsilon)
         for phase in self.algorithm.phases(self.info):
             phase.sends.check_room(32, self.info.clients)  # as without a channel, where words have 32 bits
 
@@ -193,11 +193,11 @@ class Plan(RoundPlan):
             return users
         return users.grouped(self.groups, client_secrets(self.seed, self.info.clients))
 
-    def noise_outlook(self) -> NoiseOutlook | None:
+    def noise_outlook(self) -> NoiseForecast | None:
         """What noise will leave of this training's sums, before any is drawn."""
         counts = self.algorithm.expected_counts(self.data)
         known = self.info if counts is None else replace(self.info, counts=counts)
-        return outlook_of(replace(self.itinerary, info=known), self.noise, noisy=False, as_if=self._as_if)
+        return forecast_of(replace(self.itinerary, info=known), self.noise, noisy=False, as_if=self._as_if)
 
     def paper_costs(self, rounds: int) -> dict[str, float]:
         """The papers' measures of what so many rounds cost."""

@@ -25,7 +25,7 @@ from murmura.data.filters import (
     RaiseTo,
     apply_filters,
 )
-from murmura.data.repeats import apply_repeats, likes_of
+from murmura.data.repeats import merge_duplicates, positives_of
 from murmura.data.splits.random_holdout import (
     ColdItems,
     CoveredRandomHoldout,
@@ -86,9 +86,9 @@ class Protocol:
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A run folder says what is classified, ranked or hidden only where that is not the usual."""
         written: dict[str, Any] = plain(self)
-        usual = {"classifies": False, "candidates": "all-unrated", "order": "real"}
-        usual |= {"draws": written["draws"], "draw_seed": written["draw_seed"]} if self.sampled is None else {}
-        return {key: value for key, value in written.items() if key not in usual or value != usual[key]}
+        normal = {"classifies": False, "candidates": "all-unrated", "order": "real"}
+        normal |= {"draws": written["draws"], "draw_seed": written["draw_seed"]} if self.sampled is None else {}
+        return {key: value for key, value in written.items() if key not in normal or value != normal[key]}
 
     @property
     def ranks_cold_items(self) -> bool:
@@ -207,9 +207,9 @@ def whole_split(dataset: Dataset, rules: Protocol) -> Split:
     data = dataset.interactions
     _refuse_other_rows(dataset, rules)
     if (positive_from := like_threshold(dataset, rules)) is not None:
-        data = likes_of(dataset.name, data, positive_from)
+        data = positives_of(dataset.name, data, positive_from)
     if data.samples is None and not any(isinstance(step, LatestPerPair) for step in rules.filters):
-        data = apply_repeats(data, "latest")  # a person holds an item once, whether or not a protocol says so
+        data = merge_duplicates(data, "latest")  # a person holds an item once, whatever the protocol says
     if rules.with_features and dataset.catalogue.features is not None:
         data = data.rows(_featured(dataset.catalogue, data)[data.item])
     data = apply_filters(data, rules.filters)
@@ -253,10 +253,10 @@ def _refuse_other_rows(dataset: Dataset, rules: Protocol) -> None:
 def _rows_of(data: Interactions) -> Rows:
     if data.samples is None:
         return "interactions"
-    return "files of samples" if lies_in_files(data) else "samples of clients"
+    return "files of samples" if is_unpartitioned(data) else "samples of clients"
 
 
-def lies_in_files(data: Interactions) -> bool:
+def is_unpartitioned(data: Interactions) -> bool:
     """Whether samples are a source's files', and no client's yet."""
     return data.samples is not None and {TRAIN_FILE, TEST_FILE} >= set(map(str, data.users.labels.tolist()))
 

@@ -73,7 +73,7 @@ def item_vectors(model: Model) -> Floats:
     vectors = model.item_vectors
     if vectors is None:
         raise SettingError(
-            "--why needs a model whose scores are sums (ease, item-knn, user-knn, kgflex) or which has item "
+            "--why needs a model whose scores are sums (ease, item-knn, user-knn, kgflex) or with item "
             "vectors (federated, bpr-mf, mf, ials), but this one has neither; leave --why out."
         )
     return np.asarray(vectors, np.float64)

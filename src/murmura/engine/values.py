@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError
 from murmura.data.filters import Binarise
-from murmura.data.repeats import ABOVE_ZERO, likes_sentence
+from murmura.data.repeats import ABOVE_ZERO, positives_sentence
 
 if TYPE_CHECKING:
     from murmura.engine.protocol import Protocol
@@ -35,7 +35,7 @@ def values_sentence(dataset: Dataset, rules: Protocol) -> str:
     if rules.predicts:
         return f"values are predicted as they are ({spread})"
     if _counts_rows(rules) or dataset.positive_from is not None or values.min() == values.max():
-        return likes_sentence(dataset.interactions, like_threshold(dataset, rules))
+        return positives_sentence(dataset.interactions, like_threshold(dataset, rules))
     least = rules.relevant_from
     hits = "every held-out row" if least is None else f"a held-out row of at least {least:g}"
     return f"values are kept ({spread}); {hits} is relevant"

@@ -88,18 +88,18 @@ def _contrast(groups: Iterable[tuple[Any, Any]]) -> float:
 
 def popularity_complement(cut: TopKView) -> Floats:
     """EPC: novelty of an item is 1 - n_i / |U|, the chance that someone does not have it."""
-    people = people_with_item(cut.truth.train)
+    people = users_with_item(cut.truth.train)
     everyone = max(1, int(np.count_nonzero(cut.truth.train.user_counts)))
     return _of_hits(cut, 1 - people / everyone)
 
 
 def free_discovery(cut: TopKView) -> Floats:
     """EFD: novelty of an item is -log2(n_i / sum of n), in bits; what nobody has counts as n_i = 1."""
-    people = people_with_item(cut.truth.train)
+    people = users_with_item(cut.truth.train)
     return _of_hits(cut, np.log2(max(1, int(people.sum())) / np.maximum(people, 1)))
 
 
-def people_with_item(train: Interactions) -> Longs:
+def users_with_item(train: Interactions) -> Longs:
     """How many people have each item; who has it several times counts once: (items,)."""
     pairs = np.unique(train.user.astype(np.int64) * train.n_items + train.item)
     return np.bincount(pairs % train.n_items, minlength=train.n_items)

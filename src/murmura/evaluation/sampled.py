@@ -41,7 +41,7 @@ class CandidateDraws:
         """What a reader must know of the metrics that are sampled."""
         return (
             f"{SAMPLED}: relevant items ranked among {self.count:,} items drawn for each person of those she "
-            f"does not have, ties against the relevant one, mean of {self.draws} draws (seed {self.seed}); "
+            f"does not have; ties against the relevant one; mean of {self.draws} draws (seed {self.seed}); "
             "it may order methods otherwise than the full ranking beside it."
         )
 

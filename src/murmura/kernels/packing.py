@@ -148,7 +148,7 @@ class PackedPairs:
         if rank >= 0:
             raise FederationError(
                 f"a pair of item {int(self.items[rank])} must occur at most {int(self.counts[rank])} times, as "
-                f"often as the item, but is counted {found} times: a device broke the rules; discard the round."
+                f"often as the item, but is counted {found} times; a device broke the rules; discard the round."
             )
         return G
 

@@ -88,10 +88,10 @@ def worse(at: int, code: int, similarity: float, codes: Ints, similarities: Floa
 
 
 @compiled
-def collect(nobody: int, codes: Ints, similarities: Floats, index: Ints, value: Floats, at: int) -> int:
+def collect(empty: int, codes: Ints, similarities: Floats, index: Ints, value: Floats, at: int) -> int:
     """Write the neighbours of a heap from a place on, without its empty places; the place after them."""
     for place in range(len(codes)):
-        if codes[place] < nobody:
+        if codes[place] < empty:
             index[at], value[at] = codes[place], similarities[place]
             at += 1
     return at

@@ -32,7 +32,7 @@ class Sparse(NamedTuple):
         return Sparse.of(rows.start, rows.index, np.ones(len(rows.index)) if binary else rows.value)
 
     @staticmethod
-    def of_people(person: Ints, column: Ints, value: Floats, people: int) -> Sparse:
+    def of_users(person: Ints, column: Ints, value: Floats, people: int) -> Sparse:
         """Ratings in any order as a matrix of people and columns."""
         order = np.lexsort((column, person))
         start = np.concatenate(([0], np.cumsum(np.bincount(person, minlength=people))))

@@ -70,14 +70,14 @@ def logits(params: Params, user: Tensor, item: Tensor) -> Tensor:
     return product + mlp @ params["output_weight"][factors:, 0] + params["output_bias"]
 
 
-def cross_entropy(score: Tensor, has_room: Tensor) -> Tensor:
+def cross_entropy(score: Tensor, has_unseen: Tensor) -> Tensor:
     """- log sigmoid of the first column, - log (1 - sigmoid) of the others: the mean over all pairs.
 
-    A user who has met everything (`has_room` False) has no negatives; her other columns do not count.
+    A user who has met everything (`has_unseen` False) has no negatives; her other columns do not count.
     """
     positive, negative = functional.softplus(-score[:, 0]), functional.softplus(score[:, 1:]).sum(1)
-    pairs = len(score) + has_room.sum() * (score.shape[1] - 1)
-    return (positive.sum() + (negative * has_room).sum()) / pairs
+    pairs = len(score) + has_unseen.sum() * (score.shape[1] - 1)
+    return (positive.sum() + (negative * has_unseen).sum()) / pairs
 
 
 def train(histories: Histories, factors: int, layers: tuple[int, ...], negatives: int, fit: Fit) -> Arrays:
@@ -91,7 +91,7 @@ def train(histories: Histories, factors: int, layers: tuple[int, ...], negatives
             who = user[chosen]
             drawn = unmet.draw(who.repeat_interleave(negatives), generator).view(-1, negatives)
             score = logits(params, who, torch.cat([item[chosen, None], drawn], 1))
-            return cross_entropy(score, unmet.has_room(who))
+            return cross_entropy(score, unmet.has_unseen(who))
 
         return optimise(params, loss, len(user), fit.schedule, generator, fit.progress, fit.watch)
 
@@ -100,7 +100,7 @@ def drawn_negatives(histories: Histories, negatives: int, seed: int, epoch: int)
     """What `train` draws beside every pair, from a generator of its own: users and items."""
     unmet = UnseenItems.of(histories)
     user = torch.repeat_interleave(unmet.start.diff())
-    who = user[unmet.has_room(user)].repeat_interleave(negatives)
+    who = user[unmet.has_unseen(user)].repeat_interleave(negatives)
     with one_thread_generator(1_000_003 * epoch + seed) as generator:
         drawn = unmet.draw(who, generator)
     return who.numpy().astype(np.int32), histories.item[drawn.numpy()].astype(np.int32)
@@ -126,19 +126,19 @@ class UnseenItems(NamedTuple):
         n_items = len(histories.item)
         return UnseenItems(start, user * (n_items + 1) + column - place, n_items)
 
-    def has_room(self, user: Tensor) -> Tensor:
+    def has_unseen(self, user: Tensor) -> Tensor:
         """Whether there is anything each user has not met."""
-        return self._room(user) > 0
+        return self._unseen_count(user) > 0
 
     def draw(self, user: Tensor, generator: torch.Generator) -> Tensor:
         """One unmet item per entry of `user`; any item for a user who has met everything."""
         drawn = torch.rand(len(user), generator=generator, dtype=torch.float64)
-        return self.at(user, (drawn * self._room(user)).long()).clamp(max=self.n_items - 1)
+        return self.at(user, (drawn * self._unseen_count(user)).long()).clamp(max=self.n_items - 1)
 
     def at(self, user: Tensor, r: Tensor) -> Tensor:
         """The r-th unmet item of each user."""
         passed = torch.searchsorted(self.before, user * (self.n_items + 1) + r, right=True)
         return r + passed - self.start[user]
 
-    def _room(self, user: Tensor) -> Tensor:
+    def _unseen_count(self, user: Tensor) -> Tensor:
         return self.n_items - (self.start[user + 1] - self.start[user])

@@ -114,9 +114,9 @@ class InProcess:
         exchange = PhaseVisits(f, phase, round, clients, chain)
         if f.liars is not None:
             context = RoundContext(f.plan.info, phase.name, round, f.received_model(phase))
-            malicious, with_lies = f.liars.called(f.plan, phase, context, clients)
+            malicious, malicious_sum = f.liars.called(f.plan, phase, context, clients)
             clients = np.setdiff1d(clients, malicious)
-            exchange = PhaseVisits(f, phase, round, clients, with_lies or chain, tuple(malicious.tolist()))
+            exchange = PhaseVisits(f, phase, round, clients, malicious_sum or chain, tuple(malicious.tolist()))
         if chain is not None and chain.settings.channel in SUM_PROTOCOLS:
             if (summed := self._protected(exchange, chain)) is None:
                 return

@@ -176,8 +176,8 @@ def small_cohort(name: str, settings: Mapping[str, Any], people: int) -> dict[st
     A simulation shows what a method would learn from these people. A federation of real devices never lowers
     its minimum by itself.
     """
-    usual = {one.name: one.default for one in fields(algorithm(name).settings)}  # type: ignore[arg-type]
-    summed = {**usual, **settings}.get("channel", "none") != "none"
+    defaults = {one.name: one.default for one in fields(algorithm(name).settings)}  # type: ignore[arg-type]
+    summed = {**defaults, **settings}.get("channel", "none") != "none"
     if not summed or "minimum_cohort" in settings or people >= ChannelSettings().minimum_cohort:
         return {}
     return {"minimum_cohort": people}

@@ -63,7 +63,7 @@ class AlgorithmKit(KitTraining):
 
     def test_updates_match_what_is_declared(self) -> None:
         """Every phase's update passes its Disclosure and survives its bytes; so does the public model."""
-        algorithm, info, people = self._setting(self._people())
+        algorithm, info, people = self._setting(self._interactions())
         server = algorithm.server_init(info, Rng(server_secret(0)))
         check_model(algorithm, info, server)
         publishes = algorithm.publishes(info)
@@ -87,7 +87,7 @@ class AlgorithmKit(KitTraining):
 
     def test_what_is_not_shared_does_not_leave(self) -> None:
         """A history that shares nothing sends no row of its items, or takes no part where updates are read."""
-        algorithm, info, people = self._setting(self._people())
+        algorithm, info, people = self._setting(self._interactions())
         model = algorithm.server_init(info, Rng(server_secret(0))).model
         asked = 0
         for phase in exchanges(algorithm, info):
@@ -133,7 +133,7 @@ class AlgorithmKit(KitTraining):
     def test_the_compiled_path_equals_the_plain_loop(self) -> None:
         """Equal draws, disclosed sets and tally; values within the rounding of the examples used."""
         skip_unless(made(self.make).kernel() is not None, NO_KERNEL)
-        timeless = self._people().time is None
+        timeless = self._interactions().time is None
         for mode in (mode for mode in MODES if not (timeless and mode == "block")):
             plain = self._train(InProcess(path="plain"), mode)
             compiled = self._train(InProcess(path="kernel"), mode)
@@ -159,7 +159,7 @@ class AlgorithmKit(KitTraining):
 
     def test_the_wire_gives_the_bits_of_the_simulation(self) -> None:
         """Coordinator, aggregators and a device per client, over the wire's own messages: the same bits."""
-        info = self._setting(self._people())[1]
+        info = self._setting(self._interactions())[1]
         reads = any(phase.combine == "each" for phase in made(self.make).phases(info))
         for way in self._channels():
             if way.channel == "readable" or not reads:
@@ -173,7 +173,7 @@ class AlgorithmKit(KitTraining):
 
     def test_a_channel_sends_messages_of_one_length(self) -> None:
         """However much a client has to tell, a round costs the same bytes."""
-        algorithm, info, people = self._setting(self._people())
+        algorithm, info, people = self._setting(self._interactions())
         model = algorithm.server_init(info, Rng(server_secret(0))).model
         sums = [phase for phase in exchanges(algorithm, info) if phase.combine == "sum"]
         skip_unless(bool(sums), "no phase is a sum: the server reads every update as it was sent")

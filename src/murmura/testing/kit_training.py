@@ -66,7 +66,7 @@ class KitTraining:
             f"{type(self).__name__} must define make(self): it returns the algorithm under test."
         )
 
-    def _people(self, many: bool = False) -> Interactions:
+    def _interactions(self, many: bool = False) -> Interactions:
         """Awkward people, few or many, with what the algorithm's clients hold."""
         if made(self.make).holds == "samples":
             return labelled(400) if many else labelled()
@@ -137,7 +137,7 @@ class KitTraining:
         channel: ChannelSettings | None = None,
         pi: float | None = None,
     ) -> FederatedModel:
-        data = self._people(many)
+        data = self._interactions(many)
         schedule = Schedule(clients=300, rounds_per_epoch=2, epochs=1) if many else self.schedule
         every = None if folder is None else self.save_every
         consent = Consent(pi=self.pi if pi is None else pi, disclosure=mode)
@@ -189,7 +189,7 @@ class KitTraining:
 
     def _one_round(self) -> dict[str, Any]:
         """Everything one round makes, from read-only arguments."""
-        algorithm, info, people = self._setting(self._people())
+        algorithm, info, people = self._setting(self._interactions())
         made: dict[str, Any] = {}
         server = frozen(algorithm.server_init(info, Rng(server_secret(0))))
         made["server"] = server

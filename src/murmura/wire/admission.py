@@ -86,7 +86,7 @@ class Invitation:
     def link(self) -> str:
         """`murmura://host#2.terms.admission`: HTTPS, or HTTP on this machine; the other one is said."""
         scheme, _, place = self.url.partition("://")
-        said = "" if scheme == _usual(self.url) else f"+{scheme}"
+        said = "" if scheme == _default_scheme(self.url) else f"+{scheme}"
         return f"murmura{said}://{place}#{self._fragment()}"
 
     def page(self) -> str:
@@ -105,7 +105,7 @@ class Invitation:
             if found is None:
                 raise ValueError
             said, place, terms, admission = found.groups()
-            url = f"{said or _usual(f'https://{place}')}://{place}".rstrip("/")
+            url = f"{said or _default_scheme(f'https://{place}')}://{place}".rstrip("/")
             own = None if admission is None else OwnAdmission.decode(_bytes(admission))
             name = _bytes(terms)
             if len(name) != HASH_BYTES:
@@ -129,7 +129,7 @@ def check_join(admission: Admission, terms: FederationTerms, token: str, proof: 
     check_signature(admission.public, "join", bytes.fromhex(terms.federation) + token.encode(), proof)
 
 
-def _usual(url: str) -> str:
+def _default_scheme(url: str) -> str:
     """The scheme a link need not say."""
     return "http" if is_loopback(host_of(url)) else "https"
 

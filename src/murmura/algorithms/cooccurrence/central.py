@@ -122,7 +122,7 @@ def _together(used: Interactions, items: Ints) -> Floats:
     place[items] = np.arange(len(items))
     there = place[used.item] >= 0
     one = np.ones(int(there.sum()))
-    by_user = Sparse.of_people(used.user[there], place[used.item[there]], one, used.n_users)
+    by_user = Sparse.of_users(used.user[there], place[used.item[there]], one, used.n_users)
     G = gram(by_user.transpose(len(items)), by_user)
     np.fill_diagonal(G, 0)
     return G

@@ -223,11 +223,11 @@ class PairModel:
     def of(settings: PairModelSettings, tables: Tables) -> PairModel:
         """The newest one is kept: every client of a process asks for the same."""
         mark = tables.get("predictor", tables.get("exposed", tables["counts"]))
-        kept = _KEPT.get("newest")
+        kept = _CACHE.get("newest")
         if kept is not None and kept[0] == settings and kept[1]() is mark:
             return kept[2]
         made = PairModel._made(settings, tables)
-        _KEPT["newest"] = settings, weakref.ref(mark), made
+        _CACHE["newest"] = settings, weakref.ref(mark), made
         return made
 
     @staticmethod
@@ -261,4 +261,4 @@ class PairModel:
         return self.blend.scores(item, weights, further)
 
 
-_KEPT: dict[str, tuple[PairModelSettings, weakref.ref[NDArray[Any]], PairModel]] = {}
+_CACHE: dict[str, tuple[PairModelSettings, weakref.ref[NDArray[Any]], PairModel]] = {}

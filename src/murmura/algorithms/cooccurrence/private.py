@@ -26,7 +26,7 @@ from murmura.algorithms.cooccurrence.counting import CountingMethod
 from murmura.algorithms.cooccurrence.item_model import WeightBlend, recency
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE
 from murmura.core.arrays import Floats, Ints, Longs, Singles
-from murmura.core.channel import NoiseOutlook
+from murmura.core.channel import NoiseForecast
 from murmura.core.contract import (
     ClientState,
     ClientStep,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 SCALE = 10.0  # public counts are whole: people of 100 items each would be counted as they are
 COUNTS_BUDGET = 0.1
-FEWEST, PEOPLE_PER_ITEM = 200, 4  # of the core
+FEWEST, CLIENTS_PER_ITEM = 200, 4  # of the core
 MOST_TOGETHER = 0.5  # of sqrt(G_ii G_jj): beyond, an entry is cut. Few people who lie together stand out there
 NOISE = 3.0  # deviations of an entry: what noise alone makes is left, as cutting it would cut what is true too
 SHRINK = 0.5  # of the noise edge: what noise adds to a direction, more or less, is taken off
@@ -78,7 +78,7 @@ class PrivateCooccurrence(CountingMethod):
 
     def core_size(self, info: FederationInfo) -> int:
         """How many items take part in pairs."""
-        most = max(FEWEST, info.clients // PEOPLE_PER_ITEM)
+        most = max(FEWEST, info.clients // CLIENTS_PER_ITEM)
         return min(self.core_items, most, len(info.listed)) if self.eigenvectors else 0
 
     def core(self, info: FederationInfo) -> Ints:
@@ -188,7 +188,7 @@ class PrivateCooccurrence(CountingMethod):
     def server_unlearn(self, server: ServerState, gone: Mapping[str, Total]) -> ServerState:
         """Nobody is subtracted from what has noise in it: it never told more of her than epsilon allows."""
         raise SettingError(
-            "people can be taken out of exact sums, but those of this release are rounded, or noisy: epsilon "
+            "people can be taken out of exact sums, but those of this release are rounded, or noisy; epsilon "
             "bounds what noisy ones tell of anybody, and the next release is made without who has left."
         )
 
@@ -201,7 +201,7 @@ class PrivateCooccurrence(CountingMethod):
 
     def noise_outlook(
         self, info: FederationInfo, sigmas: Mapping[str, float], noisy: bool
-    ) -> NoiseOutlook | None:
+    ) -> NoiseForecast | None:
         """The strongest direction that public counts promise, beside the largest that noise alone has.
 
         With c the sum of x / sqrt(n) over N people, the strongest direction of their pairs has at least
@@ -214,7 +214,7 @@ class PrivateCooccurrence(CountingMethod):
         added = len(info.listed) * sigmas["counts"] ** 2 if noisy else 0.0
         edge = noise_edge(sigmas["pairs"], self.core_size(info))
         signal = max(0.0, squares - added) / info.clients
-        return NoiseOutlook("the strongest direction of what people have together", signal, ENOUGH * edge)
+        return NoiseForecast("the strongest direction of what people have together", signal, ENOUGH * edge)
 
     def kernel(self) -> Kernel:
         """All clients at once."""

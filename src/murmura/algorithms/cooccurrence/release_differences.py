@@ -105,7 +105,7 @@ class ReleaseDifference:
 
     def sentence(self) -> str:
         """For people."""
-        told = [
+        changes = [
             f"this release counts {self.after.people} devices, the one before it {self.before.people}",
             f"{len(self.came_in)} items came in and {len(self.went_out)} went out of those that occur at least "
             f"{self.least} times",
@@ -113,9 +113,9 @@ class ReleaseDifference:
         ]
         if self.before.pairs is not None and self.after.pairs is not None:
             grown = self.pairs()[1]
-            told.append(f"so did those of {int((grown != 0).sum()) // 2} pairs of items that are in both")
+            changes.append(f"so did those of {int((grown != 0).sum()) // 2} pairs of items that are in both")
         return (
-            "; ".join(told) + "; whoever has both has the difference of their sums: if exactly one person "
+            "; ".join(changes) + "; whoever has both has the difference of their sums: if exactly one person "
             "differs between them, it is her items and her pairs."
         )
 

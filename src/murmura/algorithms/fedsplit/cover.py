@@ -69,10 +69,10 @@ def with_decoys(
 def _raters(chance: Floats, stream: Stream) -> tuple[Ints, Ints]:
     """Who rates which item, each with her own chance (people, items), given that somebody does."""
     people, items = chance.shape
-    nobody_later = np.cumprod((1 - chance)[::-1], axis=0)[::-1]  # none of this one and those after her
+    none_later = np.cumprod((1 - chance)[::-1], axis=0)[::-1]  # none of this one and those after her
     rated = np.zeros((people, items), np.bool_)
     for one in range(people):
-        certain = np.where(rated[:one].any(axis=0), 1.0, 1 - nobody_later[one])
+        certain = np.where(rated[:one].any(axis=0), 1.0, 1 - none_later[one])
         given = np.divide(chance[one], certain, out=np.ones(items), where=certain > 0)
         rated[one] = stream.coins(np.minimum(given, 1.0))
     rated[-1] |= ~rated.any(axis=0)  # a chance of 1 that rounding took away
@@ -98,6 +98,6 @@ def refit_user_factors(
     """W and b_W fitted to the true ratings, H and b_H as they are sent."""
     everywhere = local.everywhere(items)
     start = Factors(local.W, everywhere["H"], local.b_w, everywhere["b_h"])
-    ratings = Sparse.of_people(history.owners, history.item, history.value, len(local.b_w))
+    ratings = Sparse.of_users(history.owners, history.item, history.value, len(local.b_w))
     found, _ = factorise(ratings, start, mu, method.rates, method.epochs, items=False)
     return replace(local, W=found.W, b_w=found.b_w)

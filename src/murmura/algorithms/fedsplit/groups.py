@@ -86,15 +86,15 @@ def factorise_group(
     """
     wide = wide or method.factors
     items, column = np.unique(history.item, return_inverse=True)
-    ratings = Sparse.of_people(history.owners, column.astype(np.int32), history.value, people)
+    ratings = Sparse.of_users(history.owners, column.astype(np.int32), history.value, people)
     k, n = min(method.factors, wide, len(history.people) - 1), len(items)
     start = random_factors(stream.words(words_needed(people, n, k)), people, n, k)
     found, _ = factorise(ratings, start, mu, method.rates, method.epochs)
     counts = np.bincount(column).astype(np.float64)
     residual = np.bincount(column, history.value - mu) / counts
-    room = ((0, 0), (0, wide - k))
+    padding = ((0, 0), (0, wide - k))
     return LocalModel(
-        np.pad(found.W, room), found.b_w, items, np.pad(found.H, room), found.b_h, counts, residual
+        np.pad(found.W, padding), found.b_w, items, np.pad(found.H, padding), found.b_h, counts, residual
     )
 
 
@@ -106,7 +106,7 @@ def join(
     The rule is for ratings above 0; others tell it nothing.
     """
     history = history.rows(history.value > 0)
-    ratings = Sparse.of_people(history.owners, history.item, history.value, people)
+    ratings = Sparse.of_users(history.owners, history.item, history.value, people)
     return fit_users(ratings, patterns, b, mu, rates)
 
 

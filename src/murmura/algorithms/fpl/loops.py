@@ -48,7 +48,7 @@ class VisitsAhead(NamedTuple):
 
 
 @compiled
-def room_ahead(P: Values) -> VisitsAhead:
+def empty_visits(P: Values) -> VisitsAhead:
     """Room for the draws; every positive may be sent."""
     who, row, positive = np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int32)
     negative, words = np.empty(AHEAD, np.int32), np.empty((2, AHEAD), np.uint32)
@@ -59,7 +59,7 @@ def room_ahead(P: Values) -> VisitsAhead:
 def stochastic_rounds(first: int, rounds: int, server: Words, step: Any, work: Workspace) -> int:
     """Rounds first, first + 1, ...; changes P, Q, b and the tally, returns the rows sent."""
     (P, Q, b, at), rows, clients = work.model, 0, len(work.people.start) - 1
-    visits, rates, rate, falling = room_ahead(P), at, step, at.decay != 0.0
+    visits, rates, rate, falling = empty_visits(P), at, step, at.decay != 0.0
     who, _, positive, negative, send, _ = visits
     for begin in range(first, first + rounds, AHEAD):
         n = min(AHEAD, first + rounds - begin)
@@ -196,7 +196,7 @@ def run_single_triples(
 ) -> None:
     """The clients of blocks first to last: their rows of P, of `out` and of the tally."""
     (P, Q, b, rates), (sent, disclosed, _) = work.model, work.tally
-    visits = room_ahead(P)
+    visits = empty_visits(P)
     who, row, positive, negative, send, _ = visits
     for part in range(first, last):
         sums, used = block_of(out, part), 0

@@ -166,13 +166,13 @@ class KGFlexCentral(Baseline):
             owned.start, owned.item, consent, False, True, False, secrets, owned.listed, nothing
         )
         near = int((features.hops == 1).sum())
-        room = min(self.first_limit, near) + min(self.second_limit, len(features.hops) - near)
-        return FeatureScratch.of(people, features, room, self.factors, np.float32)
+        capacity = min(self.first_limit, near) + min(self.second_limit, len(features.hops) - near)
+        return FeatureScratch.of(people, features, capacity, self.factors, np.float32)
 
     def first_views(self, at: FeatureScratch) -> ClientRows:
         """Everyone's features with their gains, and their first views of them."""
-        users, room = len(at.people.start) - 1, len(at.value)
-        views = ClientRows.empty(users, room, self.factors, np.float32)
+        users, capacity = len(at.people.start) - 1, len(at.value)
+        views = ClientRows.empty(users, capacity, self.factors, np.float32)
         most = int(np.diff(at.people.start).max(initial=1))
         edges = np.arange(1, len(at.people.listed) + 1, dtype=np.int64)
         rules = GainRules.of(0, self.negatives, (self.first_limit, self.second_limit), 0.0, edges, most)

@@ -38,7 +38,7 @@ class KGFlexKernel(CohortKernel[KGFlex]):
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """Everyone's features with their gains, and their first views of them."""
         a, most = self.algorithm, int(np.diff(people.start).max(initial=1))
-        clients = ClientRows.empty(people.clients, a.room(info), a.factors, a.precision)
+        clients = ClientRows.empty(people.clients, a.capacity(info), a.factors, a.precision)
         rules = GainRules.of(
             MEASURES.index(a.measure), a.negatives, a.limits(), a.least,
             offer_edges(info, a.drawn == "popular"), most,
@@ -51,7 +51,7 @@ class KGFlexKernel(CohortKernel[KGFlex]):
         """Room for the features of one client."""
         a, features = self.algorithm, FeatureRows.of(known(info))
         counted = a.optimiser == "per-contributor"
-        return FeatureScratch.of(people, features, a.room(info), a.factors, a.precision, counted)
+        return FeatureScratch.of(people, features, a.capacity(info), a.factors, a.precision, counted)
 
     def send(self, cohort: CohortRound, states: States, scratch: FeatureScratch, block: ClientBlock) -> None:
         """The rows of features that some clients send."""

@@ -98,16 +98,16 @@ class KGFlex(Algorithm):
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """Her features with their gains, and p_f from N(0, 0.1^2); nothing leaves."""
-        room = self.room(info)
-        feature, k = np.full(room, -1, np.int32), np.zeros(room, self.precision)
+        capacity = self.capacity(info)
+        feature, k = np.full(capacity, -1, np.int32), np.zeros(capacity, self.precision)
         chosen, gains = self.informative(info, history, rng.stream(Purpose.GAIN))
         feature[: len(chosen)], k[: len(chosen)] = chosen, gains
-        P = SPREAD * rng.stream(Purpose.INIT).normals(room * self.factors)
+        P = SPREAD * rng.stream(Purpose.INIT).normals(capacity * self.factors)
         return {
             "feature": feature,
             "k": k,
-            "P": P.reshape(room, self.factors).astype(self.precision),
-            "sent": np.zeros(room, np.uint8),  # which of her features have ever left
+            "P": P.reshape(capacity, self.factors).astype(self.precision),
+            "sent": np.zeros(capacity, np.uint8),  # which of her features have ever left
         }
 
     def informative(self, info: FederationInfo, history: History, stream: Stream) -> tuple[Ints, Floats]:
@@ -132,7 +132,7 @@ class KGFlex(Algorithm):
         """How many features one hop away, and further."""
         return self.first_limit, self.second_limit
 
-    def room(self, info: FederationInfo) -> int:
+    def capacity(self, info: FederationInfo) -> int:
         """How many features a client can have."""
         near = int((known(info).hops == 1).sum())
         return min(self.first_limit, near) + min(self.second_limit, len(known(info)) - near)

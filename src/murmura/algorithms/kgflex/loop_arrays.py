@@ -60,17 +60,17 @@ class GainRules(NamedTuple):
 class ClientRows(NamedTuple):
     """What clients keep, stacked: a row for each of their features, the most informative first."""
 
-    feature: Ints  # (clients, room), -1: none
-    k: Values  # (clients, room)
-    P: Values  # (clients, room, factors)
-    sent: Bytes  # (clients, room)
+    feature: Ints  # (clients, capacity), -1: none
+    k: Values  # (clients, capacity)
+    P: Values  # (clients, capacity, factors)
+    sent: Bytes  # (clients, capacity)
 
     @staticmethod
-    def empty(clients: int, room: int, factors: int, precision: Any) -> ClientRows:
+    def empty(clients: int, capacity: int, factors: int, precision: Any) -> ClientRows:
         """Room for the features of so many clients, who have none yet."""
-        feature, k = np.full((clients, room), -1, np.int32), np.zeros((clients, room), precision)
-        P = np.empty((clients, room, factors), precision)
-        return ClientRows(feature, k, P, np.zeros((clients, room), np.uint8))
+        feature, k = np.full((clients, capacity), -1, np.int32), np.zeros((clients, capacity), precision)
+        P = np.empty((clients, capacity, factors), precision)
+        return ClientRows(feature, k, P, np.zeros((clients, capacity), np.uint8))
 
 
 class FeatureVisitRules(NamedTuple):
@@ -90,35 +90,35 @@ class FeatureScratch(NamedTuple):
     features: FeatureRows
     draws: Draws  # its `send` is of the rows of a client, not of pairs
     slot: Ints  # (features,) the place of a feature in the client's rows, -1
-    value: Floats  # (room,) the term of a score
-    step: Floats  # (room,) the sum over all pairs
-    out: Floats  # (room,) the sum over shared pairs
-    touched: Bytes  # (room,) by a shared pair
-    allowed: Bytes  # (room,) a feature of a shared item
-    rows: Ints  # (room,) the features that leave
-    gradients: Values  # (room, factors + 1), one column more where contributors are counted
+    value: Floats  # (capacity,) the term of a score
+    step: Floats  # (capacity,) the sum over all pairs
+    out: Floats  # (capacity,) the sum over shared pairs
+    touched: Bytes  # (capacity,) by a shared pair
+    allowed: Bytes  # (capacity,) a feature of a shared item
+    rows: Ints  # (capacity,) the features that leave
+    gradients: Values  # (capacity, factors + 1), one column more where contributors are counted
 
     @staticmethod
     def of(
         people: FlatPopulation,
         features: FeatureRows,
-        room: int,
+        capacity: int,
         factors: int,
         precision: Any,
         counted: bool = False,
     ) -> FeatureScratch:
-        """A place for clients with at most `room` features."""
+        """A place for clients with at most `capacity` features."""
         most = int(np.diff(people.start).max(initial=1))
         return FeatureScratch(
             people,
             features,
             Draws.of_size(most),
             slot=np.full(len(features.hops), -1, np.int32),
-            value=np.empty(room),
-            step=np.empty(room),
-            out=np.empty(room),
-            touched=np.empty(room, np.uint8),
-            allowed=np.empty(room, np.uint8),
-            rows=np.empty(room, np.int32),
-            gradients=np.empty((room, factors + 1 + counted), precision),
+            value=np.empty(capacity),
+            step=np.empty(capacity),
+            out=np.empty(capacity),
+            touched=np.empty(capacity, np.uint8),
+            allowed=np.empty(capacity, np.uint8),
+            rows=np.empty(capacity, np.int32),
+            gradients=np.empty((capacity, factors + 1 + counted), precision),
         )

@@ -98,14 +98,14 @@ def _names(file: SideFile) -> tuple[pl.Series, pl.Series]:
         return columns[0], columns[1]
     lower = [name.lower() for name in file.names]
     item = file.names.index(file.item_column or file.names[0])
-    usual = [lower.index(name) for name in NAMES if name in lower]
+    default_names = [lower.index(name) for name in NAMES if name in lower]
     others = [place for place in range(width) if place != item]
-    if not usual and len(others) > 1:
+    if not default_names and len(others) > 1:
         raise DataError(
             f"{file.text.path}: a column must be called {' or '.join(NAMES[:2])}, but they are "
             f"{quoted_names(list(file.names))}; rename the one with the names."
         )
-    return columns[item], columns[[*usual, *others][0]]
+    return columns[item], columns[[*default_names, *others][0]]
 
 
 def _headless(file: SideFile) -> FeaturePairs:

@@ -17,7 +17,7 @@ from murmura.core.plugins import Registry
 from murmura.data.frames import from_frame, from_sparse, is_sparse
 from murmura.data.graphs.exploration import EXCLUDED
 from murmura.data.reading import READING_KEYS, Reading, described
-from murmura.data.repeats import Repeats, likes_of
+from murmura.data.repeats import DuplicateRule, positives_of
 from murmura.data.sources import (
     amazon,
     foursquare,
@@ -75,7 +75,7 @@ def load(
     columns: Mapping[str, str | int] | None = None,
     separator: str | None = None,
     header: bool | None = None,
-    repeats: Repeats = "keep",
+    repeats: DuplicateRule = "keep",
     positive_from: float | None = None,
     item_names: Path | str | None = None,
     features: Path | str | None = None,
@@ -145,7 +145,7 @@ def liked_rows(found: Dataset) -> Interactions:
     """The rows of a data set that are likes, where somebody said which are; otherwise all of them."""
     if found.positive_from is None:
         return found.interactions
-    return likes_of(found.name, found.interactions, found.positive_from)
+    return positives_of(found.name, found.interactions, found.positive_from)
 
 
 def _load(name_or_path: str | Path, data_dir: Path | str | None, how: Reading) -> Dataset:

@@ -89,10 +89,10 @@ def checkerboard(users: int = 12, items: int = 10) -> Split:
     same = (u + i) % 2 == 0
     u, i = u[same], i[same]
     of_colour = (items + 1 - u % 2) // 2  # items of the user's colour
-    withheld = i // 2 == (u // 2) % of_colour
-    time = FIRST_SECOND + np.where(withheld, items, i)
+    held_out = i // 2 == (u // 2) % of_colour
+    time = FIRST_SECOND + np.where(held_out, items, i)
     data = Interactions.of(u, i, np.ones(len(u)), time)
-    return Split("checkerboard", data, np.where(withheld, TEST, TRAIN).astype(np.uint8))
+    return Split("checkerboard", data, np.where(held_out, TEST, TRAIN).astype(np.uint8))
 
 
 def board() -> Dataset:

@@ -166,8 +166,8 @@ class KFold:
         if self.validation:
             part[fold_of == (fold + 1) % self.k] = VALIDATION
         part[fold_of == fold] = TEST
-        told = f"k={self.k}, fold={fold}, validation={str(self.validation).lower()}, seed={self.seed}"
-        return Split(f"k-fold({told})", data, part)
+        arguments = f"k={self.k}, fold={fold}, validation={str(self.validation).lower()}, seed={self.seed}"
+        return Split(f"k-fold({arguments})", data, part)
 
 
 @settings

@@ -49,11 +49,11 @@ class Holdout:
         return (self.test, self.validation)[stage]
 
 
-def without_usual(**usual: Any) -> Any:
+def without_defaults(**default: Any) -> Any:
     """A serializer that leaves settings at these values out: run folders name them only where they differ."""
 
     def written(self: object, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in plain(self).items() if key not in usual or value != usual[key]}
+        return {key: value for key, value in plain(self).items() if key not in default or value != default[key]}
 
     return model_serializer(mode="wrap")(written)
 

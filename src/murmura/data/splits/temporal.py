@@ -24,7 +24,7 @@ from murmura.data.splits.rule import (
     apply_rule,
     floor_fraction,
     times,
-    without_usual,
+    without_defaults,
 )
 
 
@@ -38,7 +38,7 @@ class TemporalHoldout(Holdout):
 
     kind: Literal["temporal"] = "temporal"
     pick: Literal["newest", "oldest"] = "newest"
-    _written = without_usual(pick="newest")
+    _written = without_defaults(pick="newest")
 
     def said(self) -> list[str]:
         """The end of a history too, where it is not the usual one."""
@@ -89,8 +89,8 @@ class FixedTime(Holdout):
         if stage == 0 and self.at is not None:
             return time >= self.at
         most = int(floor_fraction(self.share(stage), np.array([len(data)]))[0])
-        newest_kept = np.sort(time)[len(data) - most - 1] if len(data) else 0
-        return time > newest_kept
+        newest_train = np.sort(time)[len(data) - most - 1] if len(data) else 0
+        return time > newest_train
 
 
 @settings
@@ -108,14 +108,14 @@ class LeaveOneOut:
     ties: Literal["lower-id", "first-row"] = "lower-id"
     validation: bool = False
     seed: Seed = 42
-    _written = without_usual(ties="lower-id")
+    _written = without_defaults(ties="lower-id")
 
     def apply(self, data: Interactions) -> Split:
         """Take one row of every user who has two, then perhaps another."""
-        told = f"pick={self.pick}, validation={str(self.validation).lower()}"
-        told += "" if self.ties == "lower-id" else f", ties={self.ties}"
+        arguments = f"pick={self.pick}, validation={str(self.validation).lower()}"
+        arguments += "" if self.ties == "lower-id" else f", ties={self.ties}"
         seed = f", seed={self.seed}" if self.pick == "random" else ""
-        return apply_rule(f"leave-one-out({told}{seed})", data, self._one, self.validation)
+        return apply_rule(f"leave-one-out({arguments}{seed})", data, self._one, self.validation)
 
     def _one(self, data: Interactions, stage: int) -> Bools:
         if self.pick == "newest":

@@ -46,7 +46,7 @@ def named(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
     names = {part: columns[part] for part in PARTS if part in columns}
     for part in PARTS:
         free = [name for name in header if name not in names.values()]
-        chosen = _usual(part, free) if part not in names else None
+        chosen = _default_name(part, free) if part not in names else None
         if chosen is not None:
             names[part] = chosen
     return {part: names[part] for part in PARTS if part in names}
@@ -64,12 +64,12 @@ def by_order(header: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
     return {part: guess[part] for part in PARTS if part in guess}
 
 
-def is_usual(part: str, name: str) -> bool:
+def is_known(part: str, name: str) -> bool:
     """Whether a column of this name needs no explanation."""
     return name in GUESSES[part]
 
 
-def _usual(part: str, free: Sequence[str]) -> str | None:
+def _default_name(part: str, free: Sequence[str]) -> str | None:
     """The one column that is called like this part; None where none is, or where several are."""
     exact = next((name for name in GUESSES[part] if name in free), None)
     if exact is not None:
@@ -85,10 +85,10 @@ def _means(name: str) -> str | None:
     words = [word.lower() for word in re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name))]
     if len(words) > 1 and words[-1] in ("at", "on"):
         return "time"
-    told = [word for word in words if word not in IDS]
+    meaningful = [word for word in words if word not in IDS]
     whole = re.sub("(id|nr|no|key|code)$", "", "".join(words))  # customerid
     for part, known in WORDS.items():
-        if whole in known or (told and told[-1] in known):
+        if whole in known or (meaningful and meaningful[-1] in known):
             return part
     return None
 

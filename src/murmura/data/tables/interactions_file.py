@@ -11,9 +11,9 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
-from murmura.data.repeats import apply_repeats, repeated_rows, repeats_sentence
+from murmura.data.repeats import duplicates_sentence, merge_duplicates, repeated_rows
 from murmura.data.tables.column_kinds import ColumnKind, time_sentence
-from murmura.data.tables.dialect import BY_SUFFIX, is_usual, named
+from murmura.data.tables.dialect import BY_SUFFIX, is_known, named
 from murmura.data.tables.own_layout import TableReading, own_layout, require_names, said_columns
 from murmura.data.tables.side_file import relation_of
 from murmura.data.tables.text_file import read_own_text
@@ -24,28 +24,28 @@ WRITTEN = (".parquet", ".csv", ".tsv")
 _SUFFIXES = {*BY_SUFFIX, ".txt", ".parquet", ".pq", ".dat", ".data"}
 
 
-def read(path: Path, told: TableReading) -> Dataset:
+def read(path: Path, reading: TableReading) -> Dataset:
     """The table in `path`.
 
     Ids are whole numbers when all of them are, without leading zeros; otherwise text exactly as written.
     """
     name = path.name
     if is_parquet(path):
-        return read_frame(str(path), open_parquet(path), told)
+        return read_frame(str(path), open_parquet(path), reading)
     given, notes = read_own_text(path)
-    own = own_layout(given, told)
-    table = read_table(own.text, own.layout, told.skip_bad)
-    return _dataset(name, table, own.names, told, (*notes, *([f"{name}: {own.said}."] if own.said else [])))
+    own = own_layout(given, reading)
+    table = read_table(own.text, own.layout, reading.skip_bad)
+    return _dataset(name, table, own.names, reading, (*notes, *([f"{name}: {own.said}."] if own.said else [])))
 
 
-def read_frame(where: str, frame: pl.DataFrame, told: TableReading) -> Dataset:
+def read_frame(where: str, frame: pl.DataFrame, reading: TableReading) -> Dataset:
     """A table whose columns have types; `where` is its file, or what to call it."""
-    names = named(frame.columns, told.columns)
+    names = named(frame.columns, reading.columns)
     require_names(where, frame.columns, names)
-    table = checked_columns(where, frame, names, told.may_repeat, told.skip_bad)
-    odd = any(not is_usual(part, name) for part, name in names.items()) and not set(names) <= set(told.columns)
+    table = checked_columns(where, frame, names, reading.may_repeat, reading.skip_bad)
+    odd = not (all(is_known(*one) for one in names.items()) or set(names) <= set(reading.columns))
     name = Path(where).name
-    return _dataset(name, table, names, told, (f"{name}: {said_columns(names)}.",) if odd else ())
+    return _dataset(name, table, names, reading, (f"{name}: {said_columns(names)}.",) if odd else ())
 
 
 def looks_like_a_file(name: str) -> bool:
@@ -55,7 +55,7 @@ def looks_like_a_file(name: str) -> bool:
 
 
 def _dataset(
-    file: str, table: CheckedTable, names: Mapping[str, str], told: TableReading, notes: tuple[str, ...]
+    file: str, table: CheckedTable, names: Mapping[str, str], reading: TableReading, notes: tuple[str, ...]
 ) -> Dataset:
     if not len(table.frame):
         raise DataError(f"{file}: the table must hold at least one good row, but has none.")
@@ -64,14 +64,14 @@ def _dataset(
     if "category" in table.frame.columns:
         categories = relation_of(rows.item, table.frame["category"])
     catalogue = Catalogue(rows.items, categories=categories, category=names.get("category", "category"))
-    sentences = [repeats_sentence(repeated_rows(rows), told.repeats)]
+    sentences = [duplicates_sentence(repeated_rows(rows), reading.repeats)]
     if "time" in table.kinds:
         sentences.append(time_sentence(table.kinds["time"], table.frame["time"]))
     if table.kinds.get("value") is ColumnKind.DECIMAL_COMMA:
         sentences.append("values have a decimal comma")
     found = tuple(f"{file}: {sentence}." for sentence in sentences if sentence)
     every = (*notes, *found, *left_out(file, table.bad))
-    return Dataset(file.split(".")[0], apply_repeats(rows, told.repeats), catalogue, every)
+    return Dataset(file.split(".")[0], merge_duplicates(rows, reading.repeats), catalogue, every)
 
 
 def write_table(path: Path, data: Interactions) -> None:

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.settings import Flag, settings
-from murmura.data.repeats import Repeats
+from murmura.data.repeats import DuplicateRule
 from murmura.data.tables.column_kinds import (
     EARLIEST,
     FORMS,
@@ -28,7 +28,7 @@ from murmura.data.tables.dialect import (
     Dialect,
     by_order,
     dialect_of,
-    is_usual,
+    is_known,
     missing,
     named,
     require_columns,
@@ -66,7 +66,7 @@ class TableReading:
     # For a text file: its first line names columns, or not.
     header: Annotated[bool | None, Flag()] = None
     # For a file: rows of a pair met again; default keep, for the protocol's rule.
-    repeats: Annotated[Repeats, Flag()] = "keep"
+    repeats: Annotated[DuplicateRule, Flag()] = "keep"
     # Keep the good rows of a file, report the others.
     skip_bad: Annotated[bool, Flag()] = False
 
@@ -105,7 +105,7 @@ class OwnLayout:
     said: str  # "" where everything is as usual
 
 
-def own_layout(given: TextFile, told: TableReading) -> OwnLayout:
+def own_layout(given: TextFile, reading: TableReading) -> OwnLayout:
     """Which column is which, and how the file is cut; what cannot be told is refused with its first lines."""
     if given.content.lstrip()[:1] in (b"[", b"{"):
         raise DataError(
@@ -113,22 +113,22 @@ def own_layout(given: TextFile, told: TableReading) -> OwnLayout:
             "give its rows as a frame (murmura.from_frame)."
         )
     text, stated = tidied(given)
-    dialect = dialect_of(text, told.separator or stated, told.header)
+    dialect = dialect_of(text, reading.separator or stated, reading.header)
     require_columns(text, dialect)
     names: Mapping[str, str]
     places: dict[str, str | int]
     if dialect.headed:
-        names = named(dialect.header, _places(told.columns, dialect.header))
+        names = named(dialect.header, _places(reading.columns, dialect.header))
         require_names(text, dialect.header, names)
         places = {**names}
     else:
-        names = _by_place(text, dialect, told.columns)
+        names = _by_place(text, dialect, reading.columns)
         places = {part: int(name) - 1 for part, name in names.items()}
     layout = TextLayout(
         dialect.separator, places, header=dialect.headed, width=len(dialect.rows[0]), quoted=dialect.quoted,
-        repeats=told.may_repeat,
+        repeats=reading.may_repeat,
     )  # fmt: skip
-    return OwnLayout(text, layout, names, _said(text, dialect, names, told.columns))
+    return OwnLayout(text, layout, names, _said(text, dialect, names, reading.columns))
 
 
 def require_names(where: TextFile | str, header: Sequence[str], names: Mapping[str, str]) -> None:
@@ -180,10 +180,10 @@ def _by_place(text: TextFile, dialect: Dialect, columns: Mapping[str, str]) -> d
         if held and held not in guess:
             guess[held] = str(place + 1)
     if width > MOST:
-        told = ",".join(f"{part}={place}" for part, place in guess.items())
+        guessed = ",".join(f"{part}={place}" for part, place in guess.items())
         raise DataError(
             f"{text.path}: a table without header must have user, item, value, time or its columns named, but "
-            f"it has {width}; say which is which, perhaps with --columns {told}.\n{show_lines(text)}"
+            f"it has {width}; say which is which, perhaps with --columns {guessed}.\n{show_lines(text)}"
         )
     return guess
 
@@ -199,12 +199,12 @@ def _held(fields: Sequence[str]) -> str | None:
     return "time" if (numbers >= EARLIEST).all() else "value"
 
 
-def _said(text: TextFile, dialect: Dialect, names: Mapping[str, str], told: Mapping[str, str]) -> str:
+def _said(text: TextFile, dialect: Dialect, names: Mapping[str, str], columns: Mapping[str, str]) -> str:
     """What is not as anybody would expect of such a file."""
     parts = []
     if not dialect.headed:
         parts.append(f"it has no header: {', '.join(f'{part} is column {at}' for part, at in names.items())}")
-    elif any(not is_usual(part, name) for part, name in names.items()) and not set(names) <= set(told):
+    elif any(not is_known(part, name) for part, name in names.items()) and not set(names) <= set(columns):
         unused = [name for name in dialect.header if name and name not in names.values()]
         parts.append(said_columns(names, unused))
     by_name = next((BY_SUFFIX[s] for s in text.path.suffixes if s in BY_SUFFIX), None)

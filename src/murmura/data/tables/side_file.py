@@ -112,8 +112,8 @@ class SideFile:
 
 def _item_column(names: Sequence[str]) -> str | None:
     """The column of items: one of the usual names anywhere, or the first one if it speaks of items."""
-    usual = next((name for name in GUESSES["item"] if name in names), None)
-    return usual or named(names[:1], {}).get("item")
+    default = next((name for name in GUESSES["item"] if name in names), None)
+    return default or named(names[:1], {}).get("item")
 
 
 def codes_of(items: Vocabulary, ids: pl.Series) -> Ints:

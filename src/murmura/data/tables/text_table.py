@@ -139,9 +139,9 @@ def _why(cut: pl.DataFrame, columns: tuple[ColumnSpec, ...], width: int) -> pl.D
     for column in columns:
         name, text = column.part, cut[column.part]
         why = reasons_of(text, column.kind)
-        told = pl.when(why.str.contains(name, literal=True)).then(why).otherwise(why + f" {name}")
+        message = pl.when(why.str.contains(name, literal=True)).then(why).otherwise(why + f" {name}")
         bad = values_of(text, column.kind).is_null()
-        reasons.append(pl.when(bad).then(told))
+        reasons.append(pl.when(bad).then(message))
         parts.append(pl.when(bad).then(pl.lit(name)))
     return cut.select("line", reason=pl.coalesce(*reasons), part=pl.coalesce(*parts))
 
@@ -222,7 +222,7 @@ def read_table(text: TextFile, layout: TextLayout, skip_bad: bool = False) -> Ch
     columns, width = _resolve(text, layout)
     frame = read_fast(text, layout, columns, width)
     bad: Counter[str] = Counter()
-    if frame is None or (not layout.repeats and _has_repeats(frame)):
+    if frame is None or (not layout.repeats and _has_duplicates(frame)):
         frame, bad = read_careful(text.path, lines(text, layout), columns, width, layout.repeats, skip_bad)
     if not len(frame):
         left = f"; left out: {describe_bad(bad)}" if bad else ""
@@ -270,7 +270,7 @@ def encode(column: pl.Series) -> tuple[Vocabulary, Ints]:
     return Vocabulary(known), places[ids - low]
 
 
-def _has_repeats(frame: pl.DataFrame) -> bool:
+def _has_duplicates(frame: pl.DataFrame) -> bool:
     (_, user), (items, item) = encode(frame["user"]), encode(frame["item"])
     pairs = np.sort(user.astype(np.int64) * len(items) + item)
     return bool((pairs[1:] == pairs[:-1]).any())

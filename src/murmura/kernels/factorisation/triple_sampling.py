@@ -43,7 +43,7 @@ class UserItems(NamedTuple):
         """Read-only, so that a compiled loop meets one type whoever made the arrays."""
         return UserItems(frozen(start, np.int64), frozen(item, np.int32), frozen(listed, np.int32))
 
-    def of_nobody(self) -> UserItems:
+    def without_owners(self) -> UserItems:
         """The same users and items on offer, nobody holding any: what is drawn may be one's own."""
         return self._replace(start=frozen(np.zeros(len(self.start)), np.int64))
 

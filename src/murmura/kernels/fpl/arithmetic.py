@@ -64,9 +64,9 @@ class Workspace(NamedTuple):
 def rates_at(rates: FplRates, step: Any, round_: int, b: Values) -> tuple[FplRates, Any]:
     """The rates with the client's learning rate of a round, and the server's, in the precision of b."""
     alpha, user, positive, negative, one, local, decay = rates
-    room = np.empty(2, b.dtype)
-    room[0], room[1] = alpha / (1.0 + decay * round_), step / (1.0 + decay * round_)
-    return FplRates(room[0], user, positive, negative, one, local, decay), room[1]
+    scratch = np.empty(2, b.dtype)
+    scratch[0], scratch[1] = alpha / (1.0 + decay * round_), step / (1.0 + decay * round_)
+    return FplRates(scratch[0], user, positive, negative, one, local, decay), scratch[1]
 
 
 @compiled(fast=True, inline=True)

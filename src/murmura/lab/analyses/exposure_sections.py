@@ -60,7 +60,7 @@ def update_picture(found: Panels, what: Sweep | None) -> drawing.Picture | None:
         return None
     return _painted("updates", drawn, what, UPDATED).picture(
         "Which items are updated in training",
-        f"The {UPDATED:,} most updated items, most updated first: each item's share of all item rows that left "
+        f"The {UPDATED:,} most updated items, most updated first. Each item's share of all item rows that left "
         f"the devices, logarithmic.{_colours(what)} A level line says nothing about popularity.",
         _said(drawn, "most updated"),
     )
@@ -74,7 +74,7 @@ def recommendation_picture(found: Panels, what: Sweep | None) -> drawing.Picture
     popularity = next(one.popularity for lines in found.values() for *_, one in lines)
     return _painted("recommended", drawn, what, RECOMMENDED, popularity).picture(
         "Which items are recommended",
-        f"The {RECOMMENDED} most recommended items, most recommended first: each item's share of all places in "
+        f"The {RECOMMENDED} most recommended items, most recommended first. Each item's share of all places in "
         f"the lists, logarithmic.{_colours(what)} Dashed: the most popular items' shares of the training rows.",
         _said(drawn, "most recommended"),
     )

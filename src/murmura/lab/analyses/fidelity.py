@@ -206,8 +206,8 @@ def fidelity_table(found: Sequence[Fidelity]) -> ReportTable:
         **{f"{reason}, 1": "the item is no longer the first without it" for reason in REASONS},
     }
     note = (
-        f"How often the first item of a person's list leaves it ({LENGTH} items), or the first place (1), when "
-        "one feature is taken from the scores of all items: the most informative one that speaks for the item, "
-        "the one with the largest term, one of those it shares with her at random."
+        f"How often the first item of a list leaves it ({LENGTH} items), or the first place (1), without one "
+        "feature in any item's score. The feature is the most informative one that speaks for the item, the "
+        "one with the largest term, or a random shared one."
     )
     return plain_table("fidelity", "Fidelity of reasons by removal", heads, rows, note)

@@ -29,7 +29,7 @@ from murmura.studies.scorer import Scorer
 MOST = (5, 10, 50, 100, None)  # of her features the most informative so many; None: all
 QUARTILES = (25, 50, 75)
 OVERALL = 100  # features of everyone together
-LENGTH, PEOPLE_FEATURES = 10, 100  # of a list; features one hop away, and as many further
+LENGTH, FEATURES_PER_USER = 10, 100  # of a list; features one hop away, and as many further
 Ranking = tuple[Ints, Floats]  # features, the most informative first, and their gains
 
 
@@ -70,8 +70,8 @@ def rankings(info: FederationInfo, items: Sequence[Ints], users: Ints, seed: int
     Where no feature is more than a hop away, as many of the one kind stand for both.
     """
     far = bool((known(info).hops > 1).any())
-    first = PEOPLE_FEATURES if far else 2 * PEOPLE_FEATURES
-    method = KGFlex(first_limit=first, second_limit=PEOPLE_FEATURES)
+    first = FEATURES_PER_USER if far else 2 * FEATURES_PER_USER
+    method = KGFlex(first_limit=first, second_limit=FEATURES_PER_USER)
     secrets = client_secrets(seed, int(users.max(initial=0)) + 1)
     made = []
     for user, own in zip(users.tolist(), items):

@@ -37,7 +37,7 @@ class AdversaryKnowledge:
     people: int  # in all clients together
     insiders: Mapping[int, Ints] = field(default_factory=dict)  # client -> its items, for attacks that learn
 
-    def usual(self, of: Literal["client", "person"]) -> int:
+    def average_items(self, of: Literal["client", "person"]) -> int:
         """How many items one person has on average, or a client of average size whose people chose alone."""
         share = self.popularity / max(1, self.people)
         members = self.people / max(1, self.info.clients)
@@ -112,8 +112,8 @@ def claims_of(
         return attack.claims(observed, known, stream)
     clients = np.arange(truth.clients)
     halves = []
-    for told in (clients[::2], clients[1::2]):
-        inside = {int(one): np.unique(truth.history(int(one), 0).item) for one in told}
+    for insiders in (clients[::2], clients[1::2]):
+        inside = {int(one): np.unique(truth.history(int(one), 0).item) for one in insiders}
         halves.append(attack.claims(observed, replace(known, insiders=inside), stream))
     scores, asserted = halves[0].scores.copy(), halves[0].asserted.copy()
     scores[::2], asserted[::2] = halves[1].scores[::2], halves[1].asserted[::2]
@@ -144,7 +144,7 @@ class PopularityReference(Reference):
     def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
         """The same for all; asserted are as many as people have on average."""
         scores = np.tile(known.popularity.astype(np.float64), (known.info.clients, 1))
-        return ItemClaims.best(scores, known.info.listed, known.usual(self.of), self.of)
+        return ItemClaims.best(scores, known.info.listed, known.average_items(self.of), self.of)
 
 
 class ChanceReference(Reference):
@@ -157,4 +157,4 @@ class ChanceReference(Reference):
         """A number for every client and item."""
         shape = (known.info.clients, known.info.items)
         scores = stream.words(shape[0] * shape[1]).astype(np.float64).reshape(shape)
-        return ItemClaims.best(scores, known.info.listed, known.usual(self.of), self.of)
+        return ItemClaims.best(scores, known.info.listed, known.average_items(self.of), self.of)

@@ -166,18 +166,18 @@ class AttackedTraining:
             called = np.concatenate([one.clients for one in self.sums.training])
             having &= np.isin(np.arange(clients), called)
         if attack.tells == "rarest":
-            told = self._rarest(np.flatnonzero(having))
-            having &= np.isin(np.arange(clients), list(told))
+            seen = self._rarest(np.flatnonzero(having))
+            having &= np.isin(np.arange(clients), list(seen))
         able = np.flatnonzero(having).astype(np.int32)
         if attack.tells in ("half", "whole") or isinstance(attack, UploadAttack):
             able = np.sort(able[stream.choose(len(able), min(VICTIMS, len(able)))])
         if attack.tells in ("half", "whole"):
             own = {victim: people.history(victim, 0).item for victim in able.tolist()}
-            told = own if attack.tells == "whole" else {one: _half(items, stream) for one, items in own.items()}
+            seen = own if attack.tells == "whole" else {one: _half(items, stream) for one, items in own.items()}
         elif attack.tells == "nothing":
-            told = {}
+            seen = {}
         best = float(self.fitted.plan.data.value.max(initial=1.0))
-        return SumKnowledge(self.public, self.fitted.plan.algorithm, able, told, best)
+        return SumKnowledge(self.public, self.fitted.plan.algorithm, able, seen, best)
 
     def _rarest(self, clients: Longs) -> dict[int, Ints]:
         """Of everyone the rarest item that takes part in pairs; without those who have none, or no other."""

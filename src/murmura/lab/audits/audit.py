@@ -31,7 +31,7 @@ from murmura.lab.audits.attacked_training import AttackedTraining, AttackResult
 from murmura.lab.audits.colluding_clients import PoisoningAttack
 from murmura.lab.audits.fedsplit_updates import HintsAlone
 from murmura.lab.audits.judge import AttackScores, known_mean
-from murmura.lab.audits.poisoned_training import USUAL, Intervals, PoisoningFinding, PoisoningPlan, poison
+from murmura.lab.audits.poisoned_training import DEFAULT, Intervals, PoisoningFinding, PoisoningPlan, poison
 from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
 from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores
 from murmura.runtimes.simulation import FederatedMethod, simulated
@@ -100,11 +100,11 @@ def audit_run(
     data_dir: Path | None = None,
     progress: Progress = SILENT,
     seeds: int = 1,
-    lies: PoisoningPlan = USUAL,
+    poisoning_plan: PoisoningPlan = DEFAULT,
 ) -> Audit:
     """Audit the federated method of a run folder, on its data and from its seed on, and keep the result.
 
-    Attacks by `lies` are judged on the test part, which is opened for the run's own choice.
+    Attacks by `poisoning_plan` are judged on the test part, which is opened for the run's own choice.
     """
     config = read_config(folder)
     name = str(config.model["name"])
@@ -127,7 +127,7 @@ def audit_run(
             poisonings = [
                 one
                 for seed in range(config.seed, config.seed + seeds)
-                for one in poison(ready, split, seed, poisoning, lies, rules.relevant_from, progress)
+                for one in poison(ready, split, seed, poisoning, poisoning_plan, rules.relevant_from, progress)
             ]
             found = replace(found, poisonings=tuple(poisonings))
         run.write_json(FILE, found.plain())
@@ -148,8 +148,8 @@ def fitting_attacks(ready: FederatedMethod, names: Sequence[str] = ()) -> list[A
     algorithm, channel = ready.preset.algorithm(), ready.preset.channel_settings()
     bare = not channel.on or channel.as_if is not None
     every = attacks_on(algorithm, reads_sums(ready))
-    usual = (one for one in every if not (bare and isinstance(one, CanaryAudit)))
-    given, alone = map(attack, names) if names else usual, ready.preset.grouping() is None
+    defaults = (one for one in every if not (bare and isinstance(one, CanaryAudit)))
+    given, alone = map(attack, names) if names else defaults, ready.preset.grouping() is None
     return [one for one in given if one.fits(algorithm) and (alone or one.reads == "updates")]
 
 

@@ -36,7 +36,7 @@ class Lie:
     beyond: float | None = None  # without the clip: a share of what the sum may be long
 
 
-class Liars(ABC):
+class ColludingClients(ABC):
     """Clients who work together against a federation."""
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Liars(ABC):
 
     def called(
         self, plan: RoundPlan, phase: Phase, context: RoundContext, clients: Ints
-    ) -> tuple[Ints, SumWithLies | None]:
+    ) -> tuple[Ints, MaliciousSum | None]:
         """Who of the clients called lies in this exchange, and the channel their lies are in; None: nobody."""
         chain, lying = plan.chains.get(phase.name), clients[self.among(phase, context.round, clients)]
         if chain is None or not len(lying) or len(lying) == len(clients):
@@ -67,18 +67,18 @@ class Liars(ABC):
         total = np.zeros(chain.words, np.int64)
         for client in lying.tolist():
             total += vector_of(lie, chain, plan.people.rng(client, context.round), len(clients))
-        return lying, SumWithLies(chain, total)
+        return lying, MaliciousSum(chain, total)
 
 
 @dataclass(frozen=True, eq=False)
-class SumWithLies(ChainOfSum):
+class MaliciousSum(ChainOfSum):
     """The channel of one exchange, whose sums have the liars' vectors in them before the server half."""
 
-    lies: Longs  # (words,) not yet modulo anything
+    malicious_vectors: Longs  # (words,) not yet modulo anything
 
     def sum_up(self, sums: Longs, round: int) -> Total:
         """The server half of everybody's sum, with every check of it."""
-        return self.chain.sum_up(sums + self.lies, round)
+        return self.chain.sum_up(sums + self.malicious_vectors, round)
 
 
 def vector_of(lie: Lie, chain: Chain, rng: Rng, count: int) -> Longs:
@@ -105,7 +105,7 @@ Kind = Literal["cold", "popular"]
 
 
 @dataclass(frozen=True, eq=False)
-class Conspiracy(Liars):
+class Conspiracy(ColludingClients):
     """Liars of one training."""
 
     attack: PoisoningAttack
@@ -143,15 +143,15 @@ class MaliciousView:
     context: RoundContext
 
     @property
-    def counts_people(self) -> bool:
+    def counts_clients(self) -> bool:
         """Whether the exchange is one of counts: a number says that somebody has something."""
-        return counts_people(self.phase)
+        return counts_clients(self.phase)
 
     @property
     def before_training(self) -> bool:
         """Whether it is such an exchange of a method that learns from others."""
         phases = self.plot.algorithm.phases(self.context.info)
-        return self.counts_people and not all(map(counts_people, phases))
+        return self.counts_clients and not all(map(counts_clients, phases))
 
     @property
     def stream(self) -> Stream:
@@ -260,7 +260,7 @@ class MaliciousView:
         """What the algorithm lets somebody send who has this history and is new."""
         at, algorithm = context or self.context, self.plot.algorithm
         rng = Rng(self.stream.words(2), at.round)
-        if self.counts_people:
+        if self.counts_clients:
             state = algorithm.client_init(at.info, history, rng)
             for before in algorithm.phases(at.info):  # a device remembers as what it was counted
                 if before.name == self.phase.name:
@@ -286,7 +286,7 @@ class PoisoningAttack(Attack):
         """What each liar sends in an exchange; None: what it would send anyway."""
 
 
-def counts_people(phase: Phase) -> bool:
+def counts_clients(phase: Phase) -> bool:
     """Whether every number of an exchange is held to a bound of its own, as counts are."""
     return all(table.exact is not None or table.bound is not None for table in phase.sends.tables)
 

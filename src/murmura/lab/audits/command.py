@@ -80,8 +80,8 @@ def audit(
         if several:
             found = audit_folder(place, attack, data_dir, listener)
         else:
-            lies = PoisoningPlan(tuple(liars), target) if liars else PoisoningPlan(target=target)
-            one = audit_run(place, attack, data_dir, listener, seeds, lies)
+            poisoning_plan = PoisoningPlan(tuple(liars), target) if liars else PoisoningPlan(target=target)
+            one = audit_run(place, attack, data_dir, listener, seeds, poisoning_plan)
             found = {one.method: one}
     if as_json:
         for label, audited in found.items():

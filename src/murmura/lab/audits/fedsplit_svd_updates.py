@@ -36,7 +36,7 @@ class _Rows:
     value: Floats  # less mu; NaN where it is not known
 
     @property
-    def told(self) -> Bools:
+    def revealed(self) -> Bools:
         known: Bools = ~np.isnan(self.value)
         return known
 
@@ -94,9 +94,9 @@ def _alone(sent: _GroupVectors, rows: _Rows) -> tuple[Floats, Floats]:
     start[:k, :k] += sent.mask.T @ sent.mask / sent.lost_of_mask
     precision, mean = np.tile(start, (sent.people, 1, 1)), np.zeros((sent.people, wide))
     for one in range(sent.people):
-        own, told = rows.person == one, (rows.person == one) & rows.told
-        lines = np.column_stack([sent.ratings[rows.item[told]], np.ones(told.sum())])
-        side = lines.T @ rows.value[told] / sent.lost
+        own, revealed = rows.person == one, (rows.person == one) & rows.revealed
+        lines = np.column_stack([sent.ratings[rows.item[revealed]], np.ones(revealed.sum())])
+        side = lines.T @ rows.value[revealed] / sent.lost
         side[:k] += sent.mask[rows.item[own]].sum(axis=0) / sent.lost_of_mask
         precision[one] += lines.T @ lines / sent.lost
         mean[one] = np.linalg.solve(precision[one], side)
@@ -129,7 +129,7 @@ class _Sums:
 
 def _sums(sent: _GroupVectors, rows: _Rows) -> _Sums:
     """An item's line counts where all its ratings are asked for, a person's where all her items' do."""
-    people, k, told = sent.people, sent.ratings.shape[1], rows.told
+    people, k, revealed = sent.people, sent.ratings.shape[1], rows.revealed
     asked = np.bincount(rows.item, minlength=len(sent.counts))
     whole = np.flatnonzero((asked > 0) & (asked == np.rint(sent.counts)))
     place = np.full(len(sent.counts), -1, np.int32)
@@ -139,18 +139,18 @@ def _sums(sent: _GroupVectors, rows: _Rows) -> _Sums:
     linked = np.bincount(rows.person, minlength=people) > 0
     linked &= np.bincount(rows.person[~summed], minlength=people) == 0
     one = np.pad(sent.ratings[rows.item], ((0, 0), (0, 1)))
-    one[told] = np.append(np.zeros(k), -1.0)  # X of a known rating is r - mu - b_u
+    one[revealed] = np.append(np.zeros(k), -1.0)  # X of a known rating is r - mu - b_u
     lines = np.zeros((m + people, people, k + 1))
     lines[line[summed], rows.person[summed]] = one[summed]
     np.add.at(lines, (m + rows.person, rows.person), one)
     lines[m + np.arange(people), np.arange(people), k] -= sent.shrink
-    value = np.where(told, rows.value, 0.0)
+    value = np.where(revealed, rows.value, 0.0)
     right = np.append(sent.sums[whole], np.zeros(people))
     np.subtract.at(right, line[summed], value[summed])
     np.subtract.at(right, m + rows.person, value)
     lines[m:] *= linked[:, None, None]
     right[m:] *= linked
-    open_rows = summed & ~told
+    open_rows = summed & ~revealed
     across = np.zeros((m, people))
     across[line[open_rows], rows.person[open_rows]] = sent.lost
     items, persons = across.sum(axis=1) + SLACK, across.sum(axis=0) * linked + SLACK
@@ -172,4 +172,4 @@ def _joint(sent: _GroupVectors, rows: _Rows, precision: Floats, mean: Floats) ->
     line, m = sums.place[rows.item], len(sums.items)
     rest = np.where(line >= 0, pull[line], 0.0) + pull[m + rows.person] * sums.linked[rows.person]
     moved: Floats = mean + step.reshape(people, wide)
-    return moved, np.where(rows.told, 0.0, sent.lost * rest)
+    return moved, np.where(rows.revealed, 0.0, sent.lost * rest)

@@ -51,12 +51,12 @@ def balanced(
     Left as they are: known ratings, and items of which the update counts other ratings than are asked for.
     """
     items, known = len(totals), known_values(hints, person, item)
-    told = ~np.isnan(known)
-    rest = totals - np.bincount(item, np.where(told, known, estimates), minlength=items)
-    unknown = np.bincount(item[~told], minlength=items)
+    revealed = ~np.isnan(known)
+    rest = totals - np.bincount(item, np.where(revealed, known, estimates), minlength=items)
+    unknown = np.bincount(item[~revealed], minlength=items)
     whole = (np.bincount(item, minlength=items) == np.rint(counts)) & (unknown > 0)
     shift = np.where(whole, rest / np.maximum(unknown, 1), 0.0)
-    moved: Floats = estimates + np.where(told, 0.0, shift[item])
+    moved: Floats = estimates + np.where(revealed, 0.0, shift[item])
     return moved
 
 
@@ -110,7 +110,7 @@ class FedSplitMembers(ItemAttack):
             counts = table.shape[1] > k + 1  # in the last column, behind H and b_H
             sums = table[:, -1] if counts else table[:, :k].sum(axis=1)
             scores[sent_update.client] = np.where(moves(sent_update, items, k) > 0, sums, 0.0)
-        return ItemClaims.best(scores, known.info.listed, known.usual("person"), "person")
+        return ItemClaims.best(scores, known.info.listed, known.average_items("person"), "person")
 
 
 RIDGE = 1.0
@@ -209,7 +209,7 @@ class FedSplitRatings(RatingAttack):
         table = update_table(sent_update, known.info.items)
         rates = CnmfRates(*(float(known.settings[name]) for name in CnmfRates._fields))
         H, b_h = table[:, :k], table[:, k]
-        hints = Sparse.of_people(asked.hints.owners, asked.hints.item, asked.hints.value, asked.people)
+        hints = Sparse.of_users(asked.hints.owners, asked.hints.item, asked.hints.value, asked.people)
         W, b_w = fit_users(hints, H, b_h, mu, rates)
         guesses = predict(Factors(W, H, b_w, b_h), mu, asked.person, asked.item)
         if known.settings.get("bias") != "means":

@@ -148,7 +148,7 @@ class FplInversion(ItemAttack):
             if len(rows.item):
                 p = rows.p[np.argmax(rows.g)]  # the row that rounding disturbs least
                 scores[sent_update.client] = sent_update.model["b"] + sent_update.model["Q"] @ p
-        return ItemClaims.best(scores, known.info.listed, known.usual("client"), "client")
+        return ItemClaims.best(scores, known.info.listed, known.average_items("client"), "client")
 
 
 class FplResiduals(ItemAttack):

@@ -130,8 +130,8 @@ def _one(scores: Floats, asserted: Bools, has: Bools, popularity: Longs) -> tupl
     claimed, own = int(asserted.sum()), int(has.sum())
     precision = right / claimed if claimed else math.nan
     f1 = 2 * right / (claimed + own)
-    told = float(0 < right == claimed)
-    return [paired, auc(scores, has), tpr(scores, has), right / own, precision, f1, told], fair
+    certain = float(0 < right == claimed)
+    return [paired, auc(scores, has), tpr(scores, has), right / own, precision, f1, certain], fair
 
 
 def matched_auc(scores: Floats, has: Bools, popularity: Longs) -> tuple[float, int]:
@@ -233,11 +233,11 @@ def guess(
             tables = {attack.name: np.full((truth.clients, len(SCORES)), math.nan) for attack in attacks}
             for client in sent:
                 ratings, (unit, rank) = truth.history(client, 0), orders[client]
-                told = rank[unit] < math.floor(share * len(rank) + 1e-9)
+                revealed = rank[unit] < math.floor(share * len(rank) + 1e-9)
                 for attack in attacks:
-                    asked = RatingQuestion(client, ratings.rows(told), ratings.owners, ratings.item)
+                    asked = RatingQuestion(client, ratings.rows(revealed), ratings.owners, ratings.item)
                     estimates = attack.estimates(observed, known, asked)
-                    tables[attack.name][client] = scores(ratings.value, estimates, told, scale)
+                    tables[attack.name][client] = scores(ratings.value, estimates, revealed, scale)
             for name, table in tables.items():
                 columns = {score: table[:, n] for n, score in enumerate(SCORES)}
                 found.append(GuessScores(name, kind, share, columns))
@@ -254,9 +254,9 @@ def _order(ratings: History, kind: str, stream: Stream) -> tuple[Ints, Longs]:
     return unit.astype(np.int32), rank
 
 
-def scores(values: Floats, estimates: Floats, told: Bools, scale: Floats) -> list[float]:
+def scores(values: Floats, estimates: Floats, revealed: Bools, scale: Floats) -> list[float]:
     """SCORES of one client: |x - guess|² / |x|² over all and over the unknown, and exact guesses of those."""
-    errors, sizes, hidden = (values - estimates) ** 2, values**2, ~told
+    errors, sizes, hidden = (values - estimates) ** 2, values**2, ~revealed
     if not hidden.any():
         return [float(errors.sum() / sizes.sum()), math.nan, math.nan]
     nearest = scale[np.abs(estimates[:, None] - scale).argmin(axis=1)]

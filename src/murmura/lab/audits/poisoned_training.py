@@ -57,10 +57,12 @@ class PoisoningPlan:
     def __post_init__(self) -> None:
         for share in self.shares:
             if not 0 < share < 1:
-                raise SettingError(f"the share of liars must be above 0 and below 1, but is {share:g}.")
+                raise SettingError(
+                    f"the share of malicious clients must be above 0 and below 1, but is {share:g}."
+                )
 
 
-USUAL = PoisoningPlan()
+DEFAULT = PoisoningPlan()
 
 
 @dataclass(frozen=True)
@@ -82,19 +84,21 @@ def poison(
     split: Split,
     seed: int,
     attacks: Sequence[PoisoningAttack],
-    lies: PoisoningPlan = USUAL,
+    poisoning: PoisoningPlan = DEFAULT,
     relevant_from: float | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[PoisoningFinding]:
     """Train once without lies, and once for each attack and share of liars, with one seed."""
     plan = ready.plan(split.train, seed, None)
     if ready.groups(split.train, seed) is not None:
-        raise SettingError(f"liars must be single clients, but {ready.name} has groups; take another method.")
+        raise SettingError(
+            f"malicious clients must be single, but {ready.name} has groups; take another method."
+        )
     clean = fit(plan, runtime=ready.runtime, progress=progress)
     for attack in attacks:
-        item = _target(attack.target, split.train, seed, lies.target)
+        item = _target(attack.target, split.train, seed, poisoning.target)
         before = _exposure(clean, split, item, relevant_from)
-        for share in lies.shares if attack.by_share else (0.0,):
+        for share in poisoning.shares if attack.by_share else (0.0,):
             malicious = _malicious(plan, seed, share)
             plot = Conspiracy(
                 attack, plan.algorithm, plan.people, malicious, -1 if item is None else item, seed

@@ -13,14 +13,14 @@ from murmura.lab.audits.colluding_clients import (
     Lie,
     MaliciousView,
     PoisoningAttack,
-    counts_people,
+    counts_clients,
     scaled,
     sum_of,
 )
 
 FAR = 1e6  # longer than any clip: the channel shortens it to what one device may send
 LIMIT = 0.95  # of what a sum may be long: the honest ones need the rest
-BESIDE = 10  # popular items in a false history beside the target
+FILLERS = 10  # popular items in a false history beside the target
 HALF = 0.5  # of everybody: for whom one device speaks
 
 
@@ -43,8 +43,8 @@ class Promotion(PoisoningAttack):
         """The whole length in the direction that raises the target; counts get false histories."""
         if view.before_training:
             return None
-        if view.counts_people:
-            return Lie(view.as_if(np.append(view.popular(BESIDE), np.int32(view.plot.target))))
+        if view.counts_clients:
+            return Lie(view.as_if(np.append(view.popular(FILLERS), np.int32(view.plot.target))))
         target = np.array([view.plot.target], np.int32)
         return Lie(view.moving(target, np.tile(FAR * view.lifting(), (len(view.place(target)), 1))))
 
@@ -57,9 +57,9 @@ class AdaptivePromotion(Promotion):
 
     def lie(self, view: MaliciousView) -> Lie | None:
         """Half of the length for the target, half against its rivals; a vote where people are counted."""
-        if view.counts_people:
-            beside = view.popular(0 if view.before_training else BESIDE)
-            return Lie(view.as_if(np.append(beside, np.int32(view.plot.target))))
+        if view.counts_clients:
+            fillers = view.popular(0 if view.before_training else FILLERS)
+            return Lie(view.as_if(np.append(fillers, np.int32(view.plot.target))))
         rivals, up = view.popular(RIVALS), view.lifting()
         if view.table.space == "feature":
             return super().lie(view)
@@ -79,17 +79,17 @@ class ForgedPromotion(Promotion):
 
     def alone(self, phase: Phase) -> bool:
         """Where people are counted."""
-        return counts_people(phase)
+        return counts_clients(phase)
 
     def lie(self, view: MaliciousView) -> Lie | None:
         """Half of what the check of the sum allows."""
-        if not view.counts_people:
+        if not view.counts_clients:
             return super().lie(view)
         target = view.plot.target
         if view.before_training:
             return Lie(view.as_if(np.array([target], np.int32)), beyond=HALF)
-        beside = view.popular(BESIDE)  # as many people have each of them and the target, and nothing else
-        pairs = [view.as_if(np.array([target, one], np.int32)) for one in beside.tolist()]
+        fillers = view.popular(FILLERS)  # as many people have each of them and the target, and nothing else
+        pairs = [view.as_if(np.array([target, one], np.int32)) for one in fillers.tolist()]
         return Lie(sum_of(pairs), beyond=HALF / len(pairs))
 
 
@@ -109,7 +109,7 @@ class Demotion(PoisoningAttack):
         """The whole length against the target; where people are counted nobody has it."""
         if view.before_training:
             return None
-        if view.counts_people:
+        if view.counts_clients:
             return Lie(view.as_if(view.popular(RIVALS)))
         target = np.array([view.plot.target], np.int32)
         return Lie(view.moving(target, np.tile(-FAR * view.lifting(), (len(view.place(target)), 1))))
@@ -123,7 +123,7 @@ class AdaptiveDemotion(Demotion):
 
     def lie(self, view: MaliciousView) -> Lie | None:
         """Half of the length against the target, half for its rivals."""
-        if view.counts_people:
+        if view.counts_clients:
             return Lie(view.as_if(view.popular(RIVALS)))
         if view.table.space == "feature":
             return super().lie(view)
@@ -152,7 +152,7 @@ class Drift(PoisoningAttack):
 
     def lie(self, view: MaliciousView) -> Lie | None:
         """Nothing where people are counted: there is no opposite of a count."""
-        return None if view.counts_people else Lie(scaled(view.honest(), -FAR))
+        return None if view.counts_clients else Lie(scaled(view.honest(), -FAR))
 
 
 class AdaptiveDrift(PoisoningAttack):
@@ -167,7 +167,7 @@ class AdaptiveDrift(PoisoningAttack):
 
     def lie(self, view: MaliciousView) -> Lie | None:
         """Rows by the root of how popular they are."""
-        if view.counts_people:
+        if view.counts_clients:
             return None
         if view.table.space == "feature":
             return Lie(scaled(view.honest(), -FAR))
@@ -186,7 +186,7 @@ class Freeze(PoisoningAttack):
 
     def lie(self, view: MaliciousView) -> Lie | None:
         """Every number alike, with signs at random."""
-        if view.counts_people or view.context.round > self.until(view):
+        if view.counts_clients or view.context.round > self.until(view):
             return None
         table, rows = view.table, view.place(view.context.info.listed)
         signs = np.where(view.stream.coins(0.5, len(rows) * table.width), 1.0, -1.0)

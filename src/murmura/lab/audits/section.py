@@ -175,13 +175,13 @@ def presence_table(found: Audit) -> ReportTable | None:
     if not asked:
         return None
     every = {key for one in asked for key in one.values}
-    told = {key: meaning for key, meaning in WORDS["meanings of people"].items() if key in every}
+    heads = {key: meaning for key, meaning in WORDS["meanings of people"].items() if key in every}
     victims = [f"{one.victims:,} {WORDS['victims'][one.of]}" for one in asked]
     rows = (
-        (one.attack, who, *(one.values.get(key, MISSING) for key in told)) for one, who in zip(asked, victims)
+        (one.attack, who, *(one.values.get(key, MISSING) for key in heads)) for one, who in zip(asked, victims)
     )
     notes = [*dict.fromkeys(f"{one.attack}: {one.title}." for one in asked), f"Of {seeds_sentence(found)}."]
-    return plain_table("audit-presence", "Who was there", {"attack": "", "victims": "", **told}, rows, *notes)
+    return plain_table("audit-presence", "Who was there", {"attack": "", "victims": "", **heads}, rows, *notes)
 
 
 def roc_picture(found: Audit) -> drawing.Picture | None:
@@ -244,7 +244,9 @@ def poisoning_table(found: Audit) -> ReportTable | None:
         f"Means over honest people with 95 % bootstrap intervals; {seeds_sentence(found)}.",
     ]
     heads = {"attack": "", "liars": "", "target": "", **WORDS["lies"]}
-    return plain_table("audit-poisoning", "What liars make of everybody else's lists", heads, rows, *notes)
+    return plain_table(
+        "audit-poisoning", "What malicious clients make of everybody else's lists", heads, rows, *notes
+    )
 
 
 def seeds_sentence(found: Audit) -> str:

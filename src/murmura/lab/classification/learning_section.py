@@ -203,8 +203,8 @@ def learning_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> R
 def _noise(test: NoiseTest | None) -> tuple[Any, Any, str]:
     if test is None:
         return None, None, ""
-    told = "one seed: cannot be told" if math.isnan(test.p) else "yes" if test.beyond else "no"
-    return interval_cell(test.difference, 4), p_cell(test.p), told
+    verdict = "one seed: cannot be told" if math.isnan(test.p) else "yes" if test.beyond else "no"
+    return interval_cell(test.difference, 4), p_cell(test.p), verdict
 
 
 def _weight(seeds: Sequence[LearnedSeed], key: str) -> TableCell:

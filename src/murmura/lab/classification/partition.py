@@ -22,7 +22,7 @@ from murmura.core.settings import Count, Positive, as_dict, settings
 from murmura.data.filters import MinPerUser
 from murmura.data.splits.random_holdout import RandomHoldout
 from murmura.data.splits.rule import Seed, SplitFraction, floor_fraction
-from murmura.engine.protocol import Protocol, lies_in_files
+from murmura.engine.protocol import Protocol, is_unpartitioned
 
 DEAL, KEEP, HOLD_OUT = 0, 1, 2  # which of a seed's generators: who gets what, what of it stays, what validates
 Parts = Sequence[Longs]  # the samples of each client
@@ -44,7 +44,7 @@ class PartitionIid:
         order = np.random.default_rng([self.seed, DEAL]).permutation(training_samples(data, self.kind))
         size = _at_least_one(len(order), self.clients, self.kind)
         parts = order[: size * self.clients].reshape(self.clients, size)
-        return _finish(self, data, _kept(parts, self.images, self.seed, self.kind))
+        return _finish(self, data, _subsampled(parts, self.images, self.seed, self.kind))
 
 
 @settings
@@ -70,7 +70,7 @@ class PartitionShards:
         size = _at_least_one(len(order), n, self.kind)
         dealt = np.random.default_rng([self.seed, DEAL]).permutation(n)
         parts = order[: n * size].reshape(n, size)[dealt].reshape(self.clients, self.shards * size)
-        return _finish(self, data, _kept(parts, self.images, self.seed, self.kind))
+        return _finish(self, data, _subsampled(parts, self.images, self.seed, self.kind))
 
 
 @settings
@@ -116,7 +116,7 @@ def training_samples(data: Interactions, kind: str) -> Longs:
     """The samples of the training file, ascending; refuses data without samples, or with clients of its own."""
     if data.samples is None:
         raise DataError(f"the split '{kind}' deals samples with labels, but this data has interactions.")
-    if not lies_in_files(data):
+    if not is_unpartitioned(data):
         raise DataError(f"the split '{kind}' deals samples to clients, but these have {data.n_users} already.")
     return _of_file(data, TRAIN_FILE)
 
@@ -139,7 +139,7 @@ def _at_least_one(samples: int, parts: int, kind: str) -> int:
     return samples // parts
 
 
-def _kept(parts: Longs, images: int | None, seed: int, kind: str) -> Parts:
+def _subsampled(parts: Longs, images: int | None, seed: int, kind: str) -> Parts:
     """So many samples of each part, drawn at random."""
     if images is None:
         return list(parts)

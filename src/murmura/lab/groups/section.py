@@ -100,7 +100,7 @@ def error_table(found: GroupTable) -> ReportTable:
     for name, rounds, *errors in PRINTED["rivals"]:
         shown = " / ".join("–" if value is None else f"{value:.2f}" for value in errors)
         rows.append((f"{name}, printed", rounds, None, None, None, None, shown))
-    told = words("groups")["errors"]
-    heads = [Column("model", numeric=False), *(Column(key, meaning) for key, meaning in told.items())]
+    meanings = words("groups")["errors"]
+    heads = [Column("model", numeric=False), *(Column(key, meaning) for key, meaning in meanings.items())]
     note = "Rivals' numbers are as printed, on ml-100k / ml-1m and splits of their own, their bytes unknown."
     return plain_table("group-errors", "Errors, rounds and bytes (the paper's table 3)", heads, rows, note)

@@ -198,7 +198,7 @@ def metric_tables(shown: Experiment, data: str, found: Sequence[ReproducedNumber
 
 def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[ReproducedNumber]) -> ReportTable:
     decimals = decimals_for([value for one in found for value in (one.printed, one.ours.mean)])
-    facts = [(one.row, *_beside(one, decimals), _test(one)) for one in found]
+    facts = [(one.row, *_compared_cells(one, decimals), _test(one)) for one in found]
     heads = {
         "row": "",
         "printed": "",
@@ -212,13 +212,13 @@ def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[Rep
 def data_table(shown: Experiment, data: str, found: Sequence[ReproducedNumber]) -> ReportTable:
     """One line per number of a table of data sets: of which part of the data, printed, ours, verdict."""
     decimals = (decimals_for([one.printed, one.ours.mean]) for one in found)
-    facts = [(one.metric, one.row, *_beside(one, digits)) for one, digits in zip(found, decimals)]
+    facts = [(one.metric, one.row, *_compared_cells(one, digits)) for one, digits in zip(found, decimals)]
     part = "the source, what the protocol's filters leave, or its training part"
     heads = {"what": "", "of": part, "printed": "", "ours": "", "difference": ""}
     return _judged(shown, slug(f"{data}-data"), data, heads, found, facts)
 
 
-def _beside(one: ReproducedNumber, decimals: int) -> tuple[TableCell, ...]:
+def _compared_cells(one: ReproducedNumber, decimals: int) -> tuple[TableCell, ...]:
     """The print, ours, and how far they are apart."""
     apart = TableCell(None, NONE)
     if one.difference is not None:
@@ -236,7 +236,7 @@ def _judged(
 ) -> ReportTable:
     """A line of facts about each number, and its verdict; below them the reasons of doubts."""
     reasons = list(dict.fromkeys(one.verdict.reason for one in found if one.verdict.reason))
-    rows = ((*told, _word(one, reasons)) for one, told in zip(found, facts))
+    rows = ((*cells, _word(one, reasons)) for one, cells in zip(found, facts))
     every = {**heads, "verdict": ""}
     return plain_table(name, title, every, rows, *_notes(shown, found, reasons))
 
@@ -249,7 +249,7 @@ def _word(one: ReproducedNumber, reasons: list[str]) -> str:
 def _notes(shown: Experiment, found: Sequence[ReproducedNumber], reasons: list[str]) -> tuple[str, ...]:
     notes = [
         f"reproduced: the print is within {100 * NEAR:g} % of ours, or inside an interval over at least "
-        f"{FEWEST} seeds that is no wider than ± {100 * NARROW:g} %. Intervals are over seeds (t, 95 %); none "
+        f"{FEWEST} seeds no wider than ± {100 * NARROW:g} %. Intervals are over seeds (t, 95 %); none "
         "where no seed matters."
     ]
     if any(one.metric.startswith("rounds/") for one in found):
@@ -296,8 +296,8 @@ def choice_table(place: ExperimentPlace, tried: Sequence[Trial]) -> ReportTable:
     for label, row in experiment.rows.items():
         mine = [one for one in tried if one.row == label]
         left_out = chosen[label].left_out if label in chosen else ""
-        usual = AS_COMPARE if row.kept and not row.settings else settings_text(row.settings)
-        settings, value = usual, None
+        default = AS_COMPARE if row.kept and not row.settings else settings_text(row.settings)
+        settings, value = default, None
         if mine and not left_out:
             won = best(_agreeing(mine, row, chosen[label]), experiment.metric)
             settings, value = settings_text(won.settings), won.value
@@ -307,8 +307,8 @@ def choice_table(place: ExperimentPlace, tried: Sequence[Trial]) -> ReportTable:
             (key, values), *_ = row.sweep.items()
             settings = f"{key} = {', '.join(map(str, values))}; the best of them: {settings}"
         cpu = sum(one.cpu for one in mine) / 60
-        told = f"left out: {left_out}" if left_out else settings
-        rows.append((label, told, (value, 5), len(mine), (cpu, 1)))
+        described = f"left out: {left_out}" if left_out else settings
+        rows.append((label, described, (value, 5), len(mine), (cpu, 1)))
     heads = ("row", "chosen", f"{experiment.metric} on validation", "trials", "CPU minutes")
     note = (
         "Chosen on the validation part with one seed, the best epoch included; then fitted on the whole "

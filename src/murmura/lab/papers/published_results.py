@@ -160,7 +160,7 @@ def publish(shown: Experiment, out: Path, place: Path) -> list[Path]:
     order = [data for data in listed if data in found]
     texts = {
         f"{shown.name}.json": written(shown, [found[data].results[data] for data in order]),
-        **_beside(shown, out, new.results),
+        **_auxiliary_files(shown, out, new.results),
     }
     kept = Run(place)
     for name, (header, _) in new.tables.items():
@@ -172,7 +172,7 @@ def publish(shown: Experiment, out: Path, place: Path) -> list[Path]:
     return [place / name for name in (*new.tables, *texts)]
 
 
-def _beside(shown: Experiment, out: Path, new: Iterable[str]) -> dict[str, str]:
+def _auxiliary_files(shown: Experiment, out: Path, new: Iterable[str]) -> dict[str, str]:
     """Guesses of an audit, and the trials of a run: they are kept once, with the experiment whose run it is."""
     names = [
         f"{shown.name}-{data}-{kind}.csv"

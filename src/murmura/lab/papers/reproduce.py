@@ -157,8 +157,8 @@ def _config(place: ExperimentPlace) -> dict[str, Any]:
     later: dict[str, Any] = {"seeds": None, "trial": {}, "tuned_as": "", "renamed": {}, "kept": False}
     for label, row in kept["rows"].items():
         kept["rows"][label] = {key: value for key, value in row.items() if later.get(key, ...) != value}
-    usual = {"trials": None, "metrics": list(DEFAULT_METRICS), "cutoffs": []}
-    kept |= {key: experiment[key] for key, value in usual.items() if experiment[key] != value}
+    defaults = {"trials": None, "metrics": list(DEFAULT_METRICS), "cutoffs": []}
+    kept |= {key: experiment[key] for key, value in defaults.items() if experiment[key] != value}
     return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
 
 
@@ -178,8 +178,8 @@ def _choose(
         won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
         row = changed(row, settings={**row.settings, **won})
     if row.kept:
-        usual, _ = default_settings(row.model, _ready(place), row.settings)
-        row = changed(row, settings={**usual, **row.settings})
+        defaults, _ = default_settings(row.model, _ready(place), row.settings)
+        row = changed(row, settings={**defaults, **row.settings})
     if not row.search and not row.sweep and row.epochs is None:
         return RowChoice(label, (_entry(label, row, row.settings),))  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
@@ -335,6 +335,6 @@ class _Log:
     def _seconds_left(self) -> float:
         """Each row's own mean for the fits it still has; the mean of all for a row without any yet."""
         every = [wall for walls in self.walls.values() for wall in walls]
-        usual = sum(every) / max(1, len(every))
-        each = {row: sum(walls) / len(walls) if walls else usual for row, walls in self.walls.items()}
+        mean_wall = sum(every) / max(1, len(every))
+        each = {row: sum(walls) / len(walls) if walls else mean_wall for row, walls in self.walls.items()}
         return sum(count * each[row] for row, count in self.left.items()) / self.workers

@@ -113,12 +113,12 @@ def left_out(model: str, everywhere: Sequence[KnownTrials]) -> Iterator[dict[str
     for one in everywhere:
         rule = fitted(model, [other for other in everywhere if other.family != one.family], everywhere)
         settings = rule.settings(one.sizes)
-        ruled = one.values.get(setting_name(model, settings))
-        usual = one.values.get(setting_name(model, {}))
+        by_rule = one.values.get(setting_name(model, settings))
+        default = one.values.get(setting_name(model, {}))
         yield {
             "protocol": one.protocol, "data": one.data, **asdict(one.sizes), "model": model,
-            "settings": json.dumps(settings), "rule": ruled, "class defaults": usual, "best": one.best,
-            "share of rule": _ratio(ruled, one.best), "share of class defaults": _ratio(usual, one.best),
+            "settings": json.dumps(settings), "rule": by_rule, "class defaults": default, "best": one.best,
+            "share of rule": _ratio(by_rule, one.best), "share of class defaults": _ratio(default, one.best),
         }  # fmt: skip
 
 

@@ -86,25 +86,25 @@ def read_trade_offs(results: Path) -> tuple[TradeOffs, ...]:
     except OSError:
         raise DataError(f"trade-offs need the file {path}, but it cannot be read; run in a checkout.") from None
     published_lines.cache_clear()
-    columns = [TradeOffColumn(key, **told) for key, told in found["columns"].items()]
+    columns = [TradeOffColumn(key, **spec) for key, spec in found["columns"].items()]
     tables = []
-    for told in found["tables"]:
-        shown = tuple(column for column in columns if column.key in told["shows"])
-        rows = tuple(_row(results, name, one, shown) for name, one in told["rows"].items())
-        tables.append(TradeOffs(told["title"], told.get("about", ""), shown, rows))
+    for spec in found["tables"]:
+        shown = tuple(column for column in columns if column.key in spec["shows"])
+        rows = tuple(_row(results, name, one, shown) for name, one in spec["rows"].items())
+        tables.append(TradeOffs(spec["title"], spec.get("about", ""), shown, rows))
     return tuple(tables)
 
 
-def _row(results: Path, name: str, told: Mapping[str, Any], columns: Sequence[TradeOffColumn]) -> MethodRow:
+def _row(results: Path, name: str, spec: Mapping[str, Any], columns: Sequence[TradeOffColumn]) -> MethodRow:
     """A number that is given, or the first of some places that has one; what names no column is told of."""
     known = {"reads", "reference", *(column.key for column in columns)}
-    if strange := sorted(set(told) - known):
+    if strange := sorted(set(spec) - known):
         raise SettingError(
             f"a row of trade-offs has {', '.join(sorted(known))}, but '{name}' has '{strange[0]}'."
         )
     cells, problems = dict[str, float | None](), list[str]()
     for column in columns:
-        where = told.get(column.key, NOT_MEASURED)
+        where = spec.get(column.key, NOT_MEASURED)
         for place in where if isinstance(where, list) else [where]:
             if place not in NOTHING and cells.get(column.key) is None:
                 try:
@@ -112,7 +112,7 @@ def _row(results: Path, name: str, told: Mapping[str, Any], columns: Sequence[Tr
                 except SettingError as error:
                     cells[column.key] = None
                     problems.append(str(error))
-    return MethodRow(name, told.get("reads", ""), bool(told.get("reference")), cells, tuple(problems))
+    return MethodRow(name, spec.get("reads", ""), bool(spec.get("reference")), cells, tuple(problems))
 
 
 def published_number(results: Path, where: str | float) -> float | None:

@@ -21,7 +21,7 @@ import numpy as np
 from murmura.channel.ring import Ring
 from murmura.core.errors import FederationError, MissingExtraError
 from murmura.core.rng import Words
-from murmura.lab.protections.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
+from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumProtocol, SumSession
 
 try:
     import tenseal
@@ -46,7 +46,7 @@ class Ckks(SumProtocol):
         "a device that sends nothing is not in the sum; without the key holder there is none"
     )
 
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NOBODY) -> SumSession:
+    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
         """The key holder makes its keys; everyone gets the public one."""
         if tenseal is None:
             raise MissingExtraError("homomorphic encryption", "he")

@@ -106,7 +106,7 @@ def gather_members(people: Population, arrangement: Arrangement) -> GatheredGrou
     for group in range(people.clients):
         rows = slice(people.start[group], people.start[group + 1])
         letters = [
-            _letter(people, rows, people.person[rows] == member) for member in np.unique(people.person[rows])
+            _update(people, rows, people.person[rows] == member) for member in np.unique(people.person[rows])
         ]
         copies = {"household": 0, "members": len(letters) - 1, "intermediate": 1}[arrangement]
         moved[group] = copies * sum(map(len, letters))
@@ -115,7 +115,7 @@ def gather_members(people: Population, arrangement: Arrangement) -> GatheredGrou
     return GatheredGroups(replace(people, item=item, value=value, consent=consent, person=person), moved)
 
 
-def _letter(people: Population, rows: slice, own: Bools) -> bytes:
+def _update(people: Population, rows: slice, own: Bools) -> bytes:
     """What one member's device sends: its rows with its owner's consent."""
     return pack_arrays({name: getattr(people, name)[rows][own] for name in COLUMNS})
 

@@ -29,7 +29,7 @@ from murmura.core.update import SparseRows, Update
 
 
 @settings
-class ToldSets(Algorithm):
+class RandomizedSets(Algorithm):
     """The most popular items by what people say of their sets.
 
     S. Warner, "Randomized response", JASA 1965, of the set of items a person shares; told once, as in RAPPOR.
@@ -55,8 +55,8 @@ class ToldSets(Algorithm):
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One sum of bits."""
-        told = TableSpec("told", "item", info.items, 1, "uint32", exact=RowBounds(1))
-        return (Phase("told", MessageSpec((told,)), repeat=1, receives=MessageSpec(), returns=True),)
+        reported = TableSpec("told", "item", info.items, 1, "uint32", exact=RowBounds(1))
+        return (Phase("told", MessageSpec((reported,)), repeat=1, receives=MessageSpec(), returns=True),)
 
     def publishes(self, info: FederationInfo) -> MessageSpec:
         """How many have each item, estimated."""
@@ -76,9 +76,9 @@ class ToldSets(Algorithm):
         has = np.isin(listed, history.item[history.open_rows(rng)])
         coins = np.concatenate([np.zeros(len(history)), np.full(len(listed), 1 - self.truth)])
         turned = rng.stream(Purpose.COINS).coins(coins)[len(history) :]  # the first ones are those of consent
-        told = (has ^ turned) & ~np.isin(listed, history.item[history.consent == 0])
-        ones = np.ones((int(told.sum()), 1), np.uint32)
-        return state, Update({"told": SparseRows(listed[told], ones)})
+        reported = (has ^ turned) & ~np.isin(listed, history.item[history.consent == 0])
+        ones = np.ones((int(reported.sum()), 1), np.uint32)
+        return state, Update({"told": SparseRows(listed[reported], ones)})
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """From how many say yes to how many have it: right on average."""

@@ -136,14 +136,14 @@ def response_epsilon(truth: float) -> float:
 def randomised_response(bits: Bools, epsilon: float, rng: np.random.Generator) -> Bools:
     """Every bit told as it is or turned around: epsilon-private for each bit, told once and kept for ever."""
     turned = rng.random(np.shape(bits)) >= truth_probability(epsilon)
-    told: Bools = np.asarray(bits, np.bool_) ^ turned
-    return told
+    reported: Bools = np.asarray(bits, np.bool_) ^ turned
+    return reported
 
 
-def response_counts(told: Floats, people: int, epsilon: float) -> Floats:
+def response_counts(reported: Floats, people: int, epsilon: float) -> Floats:
     """From how many say yes to how many are: right on average, with the noise of everyone's coins."""
     truth = truth_probability(epsilon)
-    counts: Floats = (np.asarray(told, np.float64) - people * (1 - truth)) / (2 * truth - 1)
+    counts: Floats = (np.asarray(reported, np.float64) - people * (1 - truth)) / (2 * truth - 1)
     return counts
 
 
@@ -191,15 +191,15 @@ def mechanism_terms(
     assert settings.epsilon is not None
     refuse_unbearable(phases)
     whole = sum(phase.budget for phase in phases)
-    told = float(settings.epsilon), UNIT, AGAINST[settings.channel]
+    stated = float(settings.epsilon), UNIT, AGAINST[settings.channel]
     if settings.channel == "laplace":
         own = {p.name: answers[p.name] * whole / (p.budget * settings.epsilon) for p in phases}
-        return MechanismTerms(told[0], 0.0, own, dict(answers), *told[1:], "laplace", own)
+        return MechanismTerms(stated[0], 0.0, own, dict(answers), *stated[1:], "laplace", own)
     delta = delta_among(settings, clients)
     mu = mu_of(settings.epsilon, delta)
     own = {p.name: math.sqrt(answers[p.name] * whole / p.budget) / mu for p in phases}
     summed = {name: one * 2 * math.sqrt(cohorts[name]) / _TWO for name, one in own.items()}
-    return MechanismTerms(told[0], delta, summed, dict(answers), *told[1:], settings.channel, own)
+    return MechanismTerms(stated[0], delta, summed, dict(answers), *stated[1:], settings.channel, own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,5 +266,5 @@ def mechanism_chain(
     """The channel of a phase with the mechanism that the settings name."""
     made = chain(settings, phase, info, cohort)
     base = {one.name: getattr(made, one.name) for one in fields(made)}
-    told = {"source": source, "longest_rounded": made.settings.clip}
-    return MechanismChain(**{**base, **told}, multiplier=multiplier)
+    details = {"source": source, "longest_rounded": made.settings.clip}
+    return MechanismChain(**{**base, **details}, multiplier=multiplier)

@@ -23,7 +23,7 @@ from murmura.core.errors import SettingError
 from murmura.core.rng import Words
 from murmura.lab.protections import secret_sharing
 from murmura.lab.protections.masking_device import Kind, MaskingDevice, PublicKeys, pair_mask, sign
-from murmura.lab.protections.sum_protocol import NOBODY, AbortedSumError, DropOuts, SumProtocol, SumSession
+from murmura.lab.protections.sum_protocol import NO_DROPOUTS, AbortedSumError, DropOuts, SumProtocol, SumSession
 
 _NUMBER = 4  # bytes that name a peer in a message
 
@@ -48,13 +48,13 @@ class PairwiseMasks(SumProtocol):
     def __post_init__(self) -> None:
         if not 0.5 <= self.threshold < 1:
             raise SettingError(
-                f"the threshold of masks must be at least half and below 1, but is {self.threshold:g}: below "
+                f"the threshold of masks must be at least half and below 1, but is {self.threshold:g}; below "
                 "half the server could have both secrets of a device."
             )
         if self.neighbours < 2:
             raise SettingError(f"a device needs at least 2 neighbours, but neighbours is {self.neighbours}.")
 
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NOBODY) -> SumSession:
+    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
         """Keys and shares go around before the first upload."""
         return MaskedSum(self, clients, ring, lost)
 
@@ -78,7 +78,7 @@ class MaskedSum(SumSession):
     """The server of one sum, and all its devices."""
 
     def __init__(
-        self, protocol: PairwiseMasks, clients: Collection[int], ring: Ring, lost: DropOuts = NOBODY
+        self, protocol: PairwiseMasks, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS
     ) -> None:
         super().__init__(ring)
         self.protocol, self.lost = protocol, lost

@@ -24,7 +24,7 @@ from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES, Entropy, expand, expanded_sum
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.rng import Words
-from murmura.lab.protections.sum_protocol import NOBODY, DropOuts, SumProtocol, SumSession
+from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumProtocol, SumSession
 
 PRIME = 2**256 + 297
 SHARE_BYTES = 33
@@ -120,7 +120,7 @@ class AdditiveShares(SumProtocol):
         if self.parties < 2:
             raise SettingError(f"shares must go to at least 2 parties, but there are {self.parties}.")
 
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NOBODY) -> SumSession:
+    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
         """Nothing has to be agreed on before the upload."""
         return _SharedSum(ring, self.parties)
 

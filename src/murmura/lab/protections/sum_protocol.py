@@ -59,7 +59,7 @@ class DropOuts:
         return DropOuts(frozenset(lost[::2]), frozenset(lost[1::2]))
 
 
-NOBODY = DropOuts()
+NO_DROPOUTS = DropOuts()
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class SumProtocol(ABC):
     dropouts: ClassVar[str]  # what happens when devices are lost
 
     @abstractmethod
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NOBODY) -> SumSession:
+    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
         """A sum of these devices; `lost` ones of them will not answer later questions."""
 
 

@@ -65,8 +65,8 @@ def _fit(folder: ComparisonFolder) -> list[str]:
 
 def _from_file(folder: ComparisonFolder) -> list[str]:
     """A label that no flag can carry goes through a file."""
-    told = ("models", "seeds", "seed", "cutoffs", "metrics")
-    config = {key: folder.config[key] for key in told if key in folder.config}
+    exported = ("models", "seeds", "seed", "cutoffs", "metrics")
+    config = {key: folder.config[key] for key in exported if key in folder.config}
     kept = {"data": folder.source, "protocol": folder.protocol, **config}
     text = yaml.safe_dump(kept, sort_keys=False).rstrip()
     run = " ".join([f"murmura compare --config {FILE}", *_orders(folder), f"--out {AGAIN}"])

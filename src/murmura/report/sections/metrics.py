@@ -83,23 +83,23 @@ def cost_plot(results: Results) -> drawing.Picture | None:
     """
     key = results.primary or ""
     having = {cost: both(results, key, cost) for cost in results.costs if "kB" not in cost}
-    told = [cost for cost, lines in having.items() if len({line.values[cost].mean for line in lines}) > 1][:4]
-    if not told:
+    costs = [cost for cost, lines in having.items() if len({line.values[cost].mean for line in lines}) > 1][:4]
+    if not costs:
         return None
     free = [line for line in results.ranked(key) if not line.model.federated][:1]
     with drawing.canvas("costs", HEIGHT) as made:
-        for place, (axes, cost) in enumerate(zip(made.row(len(told)), told)):
+        for place, (axes, cost) in enumerate(zip(made.row(len(costs)), costs)):
             _front_line(axes, having[cost], cost, key)
             scatter(axes, having[cost], cost, key, name_y=place == 0)
             for line in free:
                 axes.axhline(line.values[key].mean, **drawing.DOTTED)
-    names = ", ".join(line.label for line in front(having[told[0]], told[0], key))
+    names = ", ".join(line.label for line in front(having[costs[0]], costs[0], key))
     compared = "".join(f" The dotted line is {line.label}, the best centralised model." for line in free)
     return made.picture(
         f"{key} against what it costs",
         f"{upwards(key)}, left costs less. The stepped line is the Pareto front: none is better in both."
         + compared,
-        f"On the Pareto front of {key} and {told[0]}: {names}.",
+        f"On the Pareto front of {key} and {costs[0]}: {names}.",
     )
 
 
@@ -163,7 +163,7 @@ def section(compared: Compared) -> Section | None:
     if compared.crowded:
         return None
     found = compared.results
-    return Section.of("plots", "Plots", *metric_dots(found), coverage_plot(found), people_shares(found))
+    return Section.of("plots", "Plots", *metric_dots(found), coverage_plot(found), user_shares(found))
 
 
 def in_order(results: Results) -> list[ModelSummary]:
@@ -207,7 +207,7 @@ def _column_of_dots(axes: drawing.Axes, key: str, lines: Sequence[ModelSummary],
     axes.margins(x=0.08)
 
 
-def people_shares(results: Results) -> drawing.Picture | None:
+def user_shares(results: Results) -> drawing.Picture | None:
     """How the users' values of the primary metric are spread: the share of users in five bins, per model."""
     key = results.primary
     lines = [line for line in in_order(results) if key in line.people.per_user]

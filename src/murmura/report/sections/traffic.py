@@ -211,8 +211,8 @@ def traffic_plot(results: Results) -> drawing.Picture | None:
 def _reach(lines: Priced, best: Sequence[ModelSummary], key: str) -> tuple[float, float]:
     """What the federated models and the best centralised one need of an axis; who is far below is left out."""
     found = [line.values[key].mean for line in (*(line for line, _ in lines), *best)]
-    room = 0.2 * (max(found) - min(found)) or 0.1 * abs(found[0]) or 1.0
-    return min(found) - room, max(found) + room
+    margin = 0.2 * (max(found) - min(found)) or 0.1 * abs(found[0]) or 1.0
+    return min(found) - margin, max(found) + margin
 
 
 def _panel(axes: drawing.Axes, lines: Priced, price: str, key: str) -> None:

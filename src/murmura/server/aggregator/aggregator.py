@@ -37,9 +37,9 @@ from murmura.wire.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePas
 
 Clock = Callable[[], float]
 Role = Literal["seed", "vector"]
-KEPT_ROUNDS = 1000  # how many past rounds an aggregator remembers
+REMEMBERED_ROUNDS = 1000  # how many past rounds an aggregator remembers
 SMALLEST_ARRAYS = 1024  # bytes of a message of arrays, apart from its values
-KEPT_PASSES = 1024  # shares whose pass was checked and whose payload is still on its way
+CACHED_PASSES = 1024  # shares whose pass was checked and whose payload is still on its way
 
 
 class Aggregator:
@@ -143,7 +143,7 @@ class Aggregator:
                 ("UPDATE rounds SET ids = NULL, total = NULL WHERE total IS NOT NULL", ()),
                 (
                     "DELETE FROM rounds WHERE serial < ? AND opened_in < ?",
-                    (manifest.serial - KEPT_ROUNDS, manifest.window),
+                    (manifest.serial - REMEMBERED_ROUNDS, manifest.window),
                 ),
                 ("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", row),
             ],
@@ -172,7 +172,7 @@ class Aggregator:
             raise RefusedError(
                 "released",
                 f"phase '{phase.name}' has been released in window {manifest.window}; two sums would differ by "
-                "whoever came between: wait for the next window.",
+                "the clients that joined in between: wait for the next window.",
             )
 
     def _refuse_again(self, manifest: Manifest, known: bytes, state: str) -> None:
@@ -236,16 +236,16 @@ class Aggregator:
         shown = SharePass.decode(self.sealing_key.unseal(wire.sealed_pass(prelude), head.info("pass")))
         check_signature(self.terms.coordinator, "ticket", head.signed, shown.ticket)
         if self.role == "vector":
-            self._check_twin(head, shown)
+            self._check_seed_receipt(head, shown)
         admission = self._desk.check(self.terms, head, shown, self._clock())
         if o is not None and head.manifest == o.manifest.hash:
             self._check_first(o, head, admission)
         self._passes[prelude] = shown, admission
-        if len(self._passes) > KEPT_PASSES:
+        if len(self._passes) > CACHED_PASSES:
             self._passes.popitem(last=False)
         return shown, admission
 
-    def _check_twin(self, head: ShareHead, shown: SharePass) -> None:
+    def _check_seed_receipt(self, head: ShareHead, shown: SharePass) -> None:
         twin = self.terms.seed_aggregator
         assert twin is not None
         if shown.receipt == wire.NO_RECEIPT:

@@ -80,10 +80,10 @@ def aggregate(
             if admitter is None
             else "who admits: this folder's owner, who with the coordinator's could fill a sum; or --no-admit"
         )
-        told = b""
+        said = b""
 
         async def look_around() -> float | None:
-            nonlocal told
+            nonlocal said
             if aggregator.agreement.coordinator is None:
                 try:
                     found = await fetch_identity(transport, coordinator)
@@ -92,9 +92,9 @@ def aggregate(
                 aggregator.agreement.pin(found.key)
                 say(f"the coordinator's key is {found.key.hex()}; no other is trusted from now on")
             agreed = aggregator.agreement.agreed
-            if agreed is not None and agreed.hash != told:
-                told = agreed.hash
-                say(f"agreed to terms {told.hex()}: {agreed.method}, sums of at least {agreed.minimum} devices")
+            if agreed is not None and agreed.hash != said:
+                said = agreed.hash
+                say(f"agreed to terms {said.hex()}: {agreed.method}, sums of at least {agreed.minimum} devices")
             if admitter is not None and agreed is not None and admitter.follow(agreed, coordinator):
                 say(f"`murmura invite create --state {state}` invites devices")
             return None if agreed is None else QUIET

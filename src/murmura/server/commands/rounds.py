@@ -75,7 +75,7 @@ def _awaited(status: dict[str, Any]) -> str:
         return ""
     if status.get("renews"):
         return f"; devices rank with the last release{_begins(status)}"
-    asked = "; an exchange of the opening was asked in this release window"
+    asked = "; a setup phase was asked in this release window"
     return f"{asked}, which has no end" if status["waits_until"] == math.inf else asked + _begins(status)
 
 

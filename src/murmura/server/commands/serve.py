@@ -108,20 +108,20 @@ def serve(
         request_limits(rate, registrations),
     )
     with locked(state, OWN):
-        kept_seed = federation_options.load_or_create_seed(state, seed, system.randbits(64))
+        saved_seed = federation_options.load_or_create_seed(state, seed, system.randbits(64))
         if items is not None:
             described = describe_items(items, preset, clients, interactions, reading)
             known = Catalogue(described.items)
         else:
             dataset = load(like, data_dir, **reading)
-            described = describe_federation(held_rows(dataset, protocol), preset, kept_seed)
+            described = describe_federation(held_rows(dataset, protocol), preset, saved_seed)
             known = dataset.catalogue.restrict(described.items)
         setup = FederationSetup(
             preset,
             described,
             channel,
             RoundTiming(round=round_seconds, hold=hold, spread=spread, window=window),
-            kept_seed,
+            saved_seed,
             tuple(url.rstrip("/") for url in aggregator),
             wait_for,
             admission,
@@ -146,7 +146,7 @@ def _coordinate(
     from murmura.core.files import write_whole
     from murmura.runtimes.from_dataset import item_titles
     from murmura.server.coordinator.coordinator import Coordinator
-    from murmura.server.coordinator.open_round import CollectingPace
+    from murmura.server.coordinator.open_round import PollingInterval
     from murmura.server.database import ServerDatabase
     from murmura.server.endpoints import COORDINATOR, UPLOADS
     from murmura.server.http.machine_app import App
@@ -165,7 +165,7 @@ def _coordinate(
         coordinator.order("start")
     say(f"coordinator at {place.url}, key {coordinator.key.public.hex()}; token in {state / 'operator.token'}")
 
-    pace = CollectingPace(time.time)
+    polling = PollingInterval(time.time)
 
     agreed, waiting = False, ""
 
@@ -175,7 +175,7 @@ def _coordinate(
         if not agreed and rounds.keeper.confirmed:
             agreed = True
             _invite(rounds.terms, place.url)
-        if not pace.due(rounds.live):
+        if not polling.due(rounds.live):
             return
         before, cut = rounds.counters.abandoned, rounds.counters.cut
         try:

@@ -186,7 +186,7 @@ async def check_against(send: Transport, url: str, log: PublicLog, federation: s
         check_signature(shown.key, "head", head.content(federation), signature)
     except RefusedError:
         raise RunError(
-            f"the coordinator's log must begin with the {size} entries that {url} has seen, but has others: "
+            f"the coordinator's log must begin with the {size} entries that {url} has seen, but has others; "
             "one of the two went on from an older copy; restore the newest copy of both, or begin another "
             "federation in new folders of all three machines."
         ) from None

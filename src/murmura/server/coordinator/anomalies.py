@@ -1,6 +1,6 @@
 """Who breaks the bounds of sums, and how far each step moves the model.
 
-Group testing finds malformed clients without looking at anybody, by rounds with fewer and fewer suspects. A sum
+Group testing finds malformed clients without looking at anybody, by rounds with ever fewer candidates. A sum
 that honest devices cannot have made is void, and one of those whose reports it is of has broken it. The
 next round leaves half of them out. If its sum is void too, the breaker is in the half that came; if not, in the
 half that was left out, and the round counts. The others who are called are those who were in a sum that kept
@@ -31,27 +31,27 @@ from murmura.core.update import Arrays
 from murmura.server.admissions import AdmissionDesk
 from murmura.server.database import ServerDatabase, put_fact
 
-HALVES = Purpose.OWN + 8  # the stream that says which half of the suspects is left out
+HALVES = Purpose.OWN + 8  # the stream that says which half of the candidates is left out
 PATIENCE = 3  # rounds without news until the search ends
 VOID = 2  # rounds that a guilty place must have broken
 
 Slots = frozenset[int]
-NOBODY: Slots = frozenset()
+NO_SLOTS: Slots = frozenset()
 
 
 @dataclass
-class BreakerSearch:
-    """A search over rounds; without suspects there is none."""
+class MalformedClientSearch:
+    """A search over rounds; without candidates there is none."""
 
-    suspects: Slots = NOBODY  # one of them breaks rounds, as far as is known
-    cleared: Slots = NOBODY  # were in a sum that kept the bounds, since the search began
+    candidates: Slots = NO_SLOTS  # one of them breaks rounds, as far as is known
+    cleared: Slots = NO_SLOTS  # were in a sum that kept the bounds, since the search began
     barred: int = 0  # places, since the start of this process
     _void: list[Slots] = field(default_factory=list)  # whose reports the void sums were of
     _idle: int = 0  # rounds in a row that went well and told nothing
 
     def applies(self, phase: Phase, step: int) -> bool:
-        """Whether half of the suspects is left out: in the first exchange of a training round of all drawn."""
-        return phase.repeat is None and step == 0 and phase.part == 1 and bool(self.suspects)
+        """Whether half of them is left out: in the first exchange of a training round of all drawn."""
+        return phase.repeat is None and step == 0 and phase.part == 1 and bool(self.candidates)
 
     def void(self, came: Slots, desk: AdmissionDesk) -> str:
         """The sum of these broke the bounds; nobody, where a coordinator was restarted and does not know.
@@ -64,17 +64,17 @@ class BreakerSearch:
         if not came - self.cleared:  # one of those who kept the bounds has begun to break them
             self.forget()
         self._void.append(came)
-        self.suspects = self.suspects & came or came - self.cleared
+        self.candidates = self.candidates & came or came - self.cleared
         return self._bar(desk)
 
     def good(self, came: Slots, desk: AdmissionDesk) -> str:
         """The sum of these kept the bounds."""
-        if not self.suspects:
+        if not self.candidates:
             return ""
-        self._idle = 0 if self.suspects & came else self._idle + 1
+        self._idle = 0 if self.candidates & came else self._idle + 1
         self.cleared |= came
-        self.suspects = self.suspects - came or self._narrowest
-        if not self.suspects or self._idle > PATIENCE:  # it has stopped, or stays away: nobody is to blame
+        self.candidates = self.candidates - came or self._narrowest
+        if not self.candidates or self._idle > PATIENCE:  # it has stopped, or stays away: nobody is to blame
             self.forget()
         return self._bar(desk)
 
@@ -90,12 +90,12 @@ class BreakerSearch:
 
     def forget(self) -> None:
         """No search."""
-        self.suspects, self.cleared, self._void, self._idle = NOBODY, NOBODY, [], 0
+        self.candidates, self.cleared, self._void, self._idle = NO_SLOTS, NO_SLOTS, [], 0
 
     @property
     def _narrowest(self) -> Slots:
         """Of all void sums the fewest who were in none that kept the bounds."""
-        return min(filter(None, (came - self.cleared for came in self._void)), key=len, default=NOBODY)
+        return min(filter(None, (came - self.cleared for came in self._void)), key=len, default=NO_SLOTS)
 
     @property
     def guilty(self) -> int | None:
@@ -108,8 +108,8 @@ class BreakerSearch:
     def calls(self, drawn: Ints, registered: Ints, minimum: int, rng: Rng) -> Ints:
         """Whom to call instead of those drawn, never fewer than the minimum of those registered."""
         there = frozenset(registered.tolist())
-        self.suspects &= there
-        if not self.suspects:
+        self.candidates &= there
+        if not self.candidates:
             self.forget()
             return drawn
         left_out, tested = self._halves(len(registered) - minimum, rng)
@@ -122,18 +122,18 @@ class BreakerSearch:
         first = mixed[np.argsort(merit, kind="stable")]
         return np.union1d(sorted(tested), first[: max(0, wanted)]).astype(np.int32)
 
-    def _halves(self, room: int, rng: Rng) -> tuple[Slots, Slots]:
-        """(who is left out, who must come): halves of the suspects; of a last one and those not cleared.
+    def _halves(self, spare: int, rng: Rng) -> tuple[Slots, Slots]:
+        """(who is left out, who must come): halves of the candidates; of a last one and those not cleared.
 
         Where a last suspect has broken rounds with others who were in no good sum yet, these come without it.
         """
-        ordered = sorted(self.suspects)
+        ordered = sorted(self.candidates)
         if len(ordered) == 1:
-            beside = self._narrowest - self.suspects
-            return (self.suspects, beside) if beside and room else (NOBODY, self.suspects)
-        chosen = rng.stream(HALVES).choose(len(ordered), max(0, min(len(ordered) // 2, room)))
+            beside = self._narrowest - self.candidates
+            return (self.candidates, beside) if beside and spare else (NO_SLOTS, self.candidates)
+        chosen = rng.stream(HALVES).choose(len(ordered), max(0, min(len(ordered) // 2, spare)))
         half = frozenset(ordered[place] for place in chosen.tolist())
-        return half, self.suspects - half
+        return half, self.candidates - half
 
 
 def _shuffled(n: int, rng: Rng) -> Ints:

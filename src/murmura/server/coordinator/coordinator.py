@@ -295,7 +295,7 @@ def round_status(runner: RoundRunner) -> dict[str, Any]:
         "renews": runner.store.releases.replaced(runner.now.position),
         "difference": runner.store.releases.difference,
         "breach": runner.store.breach,
-        "suspected": len(runner.search.suspects),
+        "suspected": len(runner.search.candidates),
         "drift": runner.drift.alarm,
         "open": None,
     }

@@ -137,7 +137,7 @@ RELATIVE, LONGEST = 0.1, 1.0  # a round may last a tenth longer, and a second at
 UNFINISHED = 5.0  # seconds between questions while not everybody has a ticket: a round cannot be complete yet
 
 
-class CollectingPace:
+class PollingInterval:
     """Between two questions as long as a tenth of what the round has lasted, and at most a second.
 
     So small federations lose a tenth of a second, large ones are asked for once a second, and nobody is asked

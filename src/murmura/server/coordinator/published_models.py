@@ -103,7 +103,7 @@ class Releases:
 
 _NAMED = struct.Struct(f"<{wire.HASH_BYTES}sQ")  # hash of a model, its number
 _MARK = struct.Struct("<IQ")  # of the declaration, number of the newest model
-KEPT_BYTES = 1 << 26  # of messages for the newest model: those who were in one round before ask for one
+CACHED_BYTES = 1 << 26  # of messages for the newest model: those who were in one round before ask for one
 
 
 class ModelChanges:
@@ -139,7 +139,7 @@ class ModelChanges:
         if number is None or versions is None:
             return None
         message = versions.message(number, base, model)
-        if sum(len(one or b"") for one in self._made.values()) < KEPT_BYTES:
+        if sum(len(one or b"") for one in self._made.values()) < CACHED_BYTES:
             self._made[base] = message
         return message
 

@@ -11,10 +11,10 @@ from murmura.core.contract import Answers, IndividualUpdates, ServerState, Total
 from murmura.core.errors import FederationError, MurmuraError, RunError, SettingError
 from murmura.core.rng import Rng
 from murmura.engine.federation import server_step
-from murmura.engine.itinerary import Position, outlook_of
+from murmura.engine.itinerary import Position, forecast_of
 from murmura.server.admissions import AcceptedReports, AdmissionDesk
 from murmura.server.coordinator.agreement import AggregatorPair, TermsKeeper
-from murmura.server.coordinator.anomalies import BreakerSearch, DriftWatch
+from murmura.server.coordinator.anomalies import DriftWatch, MalformedClientSearch
 from murmura.server.coordinator.open_round import IndividualReports, OpenRound, RoundCounters
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.coordinator.store import BREACH, CoordinatorStore, RoundEnd
@@ -43,7 +43,7 @@ class RoundRunner:
         self.store = CoordinatorStore(setup, self.itinerary, store, entropy)
         self._key, self.clock, self._entropy = key, clock, entropy
         self.keeper = TermsKeeper(setup, store, self.store.log, key, clock)
-        self.desk, self.search, self.drift = AdmissionDesk(store), BreakerSearch(), DriftWatch(store)
+        self.desk, self.search, self.drift = AdmissionDesk(store), MalformedClientSearch(), DriftWatch(store)
         self._known_pair: AggregatorPair | None = None
         self.counters = RoundCounters()
         self.state = self.store.state
@@ -278,8 +278,8 @@ class RoundRunner:
         if self.live is not live:  # given up while its sum was on the way
             return
         server, answers = self._step(live.manifest, received)
-        told = self.itinerary.algorithm.breach
-        breach = told(server) if told(server) != told(self.now.server) else breach
+        breach_of = self.itinerary.algorithm.breach
+        breach = breach_of(server) if breach_of(server) != breach_of(self.now.server) else breach
         position = self.itinerary.after_success(self.now.position)
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
         m, ended = live.manifest, self.clock()
@@ -297,16 +297,16 @@ class RoundRunner:
         self.live = None
         self._look_again()
         self.drift.note(before, self.now.server.model)
-        self._check_outlook()
+        self._check_forecast()
 
-    def _check_outlook(self) -> None:
+    def _check_forecast(self) -> None:
         """Pause where noisy counts show that noise will drown the rest: it need not be asked for, nor spent."""
-        outlook = outlook_of(self.itinerary, self.terms.noise, noisy=True)
+        forecast = forecast_of(self.itinerary, self.terms.noise, noisy=True)
         done = self.itinerary.finished(self.now.position)
-        if outlook is None or not outlook.hopeless or self.setup.channel.hopeless or done:
+        if forecast is None or not forecast.hopeless or self.setup.channel.hopeless or done:
             return
         self.set_state("paused")
-        outlook.check(self.terms.noise.epsilon)
+        forecast.check(self.terms.noise.epsilon)
 
     def _followed(self, manifest: Manifest) -> bool:
         """Whether only those counted in this exchange are asked another one."""

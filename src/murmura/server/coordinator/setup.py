@@ -17,7 +17,7 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.features import encode_features
 from murmura.core.rng import Words, server_secret
 from murmura.core.settings import as_dict, changed, field_names, private_settings, settings
-from murmura.engine.itinerary import Itinerary, outlook_of
+from murmura.engine.itinerary import Itinerary, forecast_of
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire.description import FederationDescription
 from murmura.wire.terms import (
@@ -126,9 +126,9 @@ class FederationSetup:
                 "as_if is for simulations and must be left out of a real federation, but it is "
                 f"{self.channel.as_if}: nobody would be protected as the terms say."
             )
-        outlook = outlook_of(itinerary, self.noise, noisy=True)
-        if outlook is not None and not self.channel.hopeless:
-            outlook.check(self.noise.epsilon)
+        forecast = forecast_of(itinerary, self.noise, noisy=True)
+        if forecast is not None and not self.channel.hopeless:
+            forecast.check(self.noise.epsilon)
 
     @cached_property
     def noise(self) -> NoiseTerms:

@@ -291,17 +291,17 @@ class CoordinatorStore:
         if (base := self._store.fact("server")) is not None:
             versions = self._versions.moved(versions, wire.unpack_arrays(base), server.model)
         changes = b"" if before == name else versions.message(versions.number - 1, before, server.model) or b""
-        shorter, told = (hashlib.sha256(one).digest() if one else b"" for one in (changes, counts))
-        kept = [described, features, before, name, shorter, told, self._store.fact("counts") or b""]
+        shorter, count_hash = (hashlib.sha256(one).digest() if one else b"" for one in (changes, counts))
+        kept = [described, features, before, name, shorter, count_hash, self._store.fact("counts") or b""]
         kept += self.releases.published  # devices rank with it until there is a newer one
-        others = [(shorter, changes), (told, counts)]
+        others = [(shorter, changes), (count_hash, counts)]
         published = [(name, content), *(one for one in others if one[1])]
         return [
             (f"DELETE FROM blobs WHERE hash NOT IN ({', '.join('?' * len(kept))})", tuple(kept)),
             *(("INSERT OR IGNORE INTO blobs VALUES (?, ?)", blob) for blob in published),
             put_fact("model", name),
             put_fact("changes", before + shorter if changes else b""),
-            put_fact("counts", told),
+            put_fact("counts", count_hash),
             *self._versions.noted(versions, name),
             put_fact("server", wire.pack_arrays(server.model)),
             put_fact("private", wire.pack_arrays(server.private)),
@@ -336,8 +336,8 @@ class CoordinatorStore:
     def _entry(self, serial: int, server: ServerState) -> bytes:
         """A model in the public log, with the counts that say what it holds."""
         counts = self._counts(server)
-        told = hashlib.sha256(counts).digest() if counts else b""
-        return model_entry(serial, self._named(server)[0], told)
+        count_hash = hashlib.sha256(counts).digest() if counts else b""
+        return model_entry(serial, self._named(server)[0], count_hash)
 
 
 def _slots_after(present: Presence, expire: int) -> list[Statement]:
@@ -352,15 +352,15 @@ def _slots_after(present: Presence, expire: int) -> list[Statement]:
 
 def _packed(server: ServerState, answers: Answers) -> bytes:
     parts = (server.model, server.private, flat_answers(answers))
-    model, private, told = (wire.pack_arrays(part) for part in parts)
-    return wire.pack_pair(model, wire.pack_pair(private, told))
+    model, private, answer_bytes = (wire.pack_arrays(part) for part in parts)
+    return wire.pack_pair(model, wire.pack_pair(private, answer_bytes))
 
 
 def _unpacked(content: bytes) -> tuple[ServerState, Answers]:
     model, rest = wire.unpack_pair(content)
-    private, told = wire.unpack_pair(rest)
+    private, answer_bytes = wire.unpack_pair(rest)
     server = ServerState(wire.unpack_arrays(model), wire.unpack_arrays(private))
-    return server, answers_of(wire.unpack_arrays(told))
+    return server, answers_of(wire.unpack_arrays(answer_bytes))
 
 
 def slots(packed: bytes) -> Ints:

@@ -84,8 +84,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._stream: asyncio.Task[None] | None = None
         self._last = False  # the reply that is being written is the last
         self._waiting = False  # nothing is read
-        self._room = asyncio.Event()  # the other side reads
-        self._room.set()
+        self._writable = asyncio.Event()  # the other side reads
+        self._writable.set()
         self._state, self._since, self._deadline = ("", 0), 0.0, math.inf
         self._timer: asyncio.TimerHandle | None = None
 
@@ -143,7 +143,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         limits = self._limits
         if self._transport.is_closing():
             state, seconds = "end", limits.stalled
-        elif not self._room.is_set():
+        elif not self._writable.is_set():
             state, seconds = "stalled", limits.stalled
         elif self._writing:
             state, seconds = "answering", math.inf
@@ -189,7 +189,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes go."""
-        return self._service.chunk if self._in_place is None else self._in_place.room()
+        return self._service.chunk if self._in_place is None else self._in_place.unfilled()
 
     def buffer_updated(self, nbytes: int) -> None:
         """So many have come."""
@@ -318,7 +318,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
     @property
     def _writing(self) -> bool:
         """Whether a reply is on its way, or what was written waits to be read."""
-        return self._rest is not None or self._stream is not None or not self._room.is_set()
+        return self._rest is not None or self._stream is not None or not self._writable.is_set()
 
     def _answer(self, exchange: Exchange) -> None:
         self._last = not exchange.keep or self._service.stopping
@@ -345,7 +345,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def _write_on(self) -> None:
         """As much of a long reply as the other side takes."""
-        while self._rest is not None and self._room.is_set() and not self._transport.is_closing():
+        while self._rest is not None and self._writable.is_set() and not self._transport.is_closing():
             piece, rest = self._rest[:PIECE], self._rest[PIECE:]
             self._rest = rest if len(rest) else None
             self._transport.write(piece)
@@ -370,18 +370,18 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._transport.write(head)
         if not bare:
             async for piece in events.stream():
-                await self._room.wait()
+                await self._writable.wait()
                 self._transport.write(replies.chunk(piece) if chunked else piece)
         self._stream = None
         self._close()
 
     def pause_writing(self) -> None:
         """The other side reads too slowly."""
-        self._room.clear()
+        self._writable.clear()
         self._settle()
 
     def resume_writing(self) -> None:
         """It reads on."""
-        self._room.set()
+        self._writable.set()
         self._write_on()
         self._work()

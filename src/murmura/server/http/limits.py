@@ -104,7 +104,7 @@ class BodyReader:
 
     The `first` bytes are checked as soon as they are there: until then nothing counts for the budget, and a
     longer body than may come is refused before it is held in memory. What has passed the check and has said
-    its length is received where it stays (`room`); anything else takes no more memory than has come of it.
+    its length is received where it stays (`unfilled`); anything else takes no more memory than has come of it.
     """
 
     def __init__(
@@ -158,10 +158,10 @@ class BodyReader:
             size, check = self._first
             self._first = None
             check(bytes(self._content[:size]))
-            self._make_room()
+            self._allocate()
         self._hold(len(self._content))
 
-    def _make_room(self) -> None:
+    def _allocate(self) -> None:
         if self._declared is None or self.length >= self._declared:
             return
         self._hold(self._declared)
@@ -169,7 +169,7 @@ class BodyReader:
         whole[: self.length] = self._content
         self._content, self.in_place = whole, True
 
-    def room(self) -> memoryview:
+    def unfilled(self) -> memoryview:
         """Where the rest of it goes."""
         return memoryview(self._content)[self.length :]
 

@@ -52,7 +52,7 @@ def _host(named: str) -> str:
     return named.partition(":")[0] if named.count(":") == 1 else named
 
 
-KEPT = 600  # seconds for which a browser need not ask again
+MAX_AGE = 600  # seconds for which a browser need not ask again
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,6 @@ class PageOrigin:
             {
                 "access-control-allow-methods": "POST",
                 "access-control-allow-headers": f"content-type, {VERSION_HEADER}",
-                "access-control-max-age": str(KEPT),
+                "access-control-max-age": str(MAX_AGE),
             },
         )

@@ -133,8 +133,8 @@ class VisitorPage:
 def spoken_paths() -> list[str]:
     """What a device may ask the coordinator for: whole paths, and beginnings of those that name something."""
     shared = {one.name for one in SHARED}
-    told = [one for one in COORDINATOR if one.guard in ("none", "device") and one.name not in shared]
-    paths = {one.path.partition("{")[0] for one in told if one.answers != HTML}
+    offered = [one for one in COORDINATOR if one.guard in ("none", "device") and one.name not in shared]
+    paths = {one.path.partition("{")[0] for one in offered if one.answers != HTML}
     return sorted({*paths, TITLES})
 
 

@@ -29,7 +29,7 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as glibc numbers them
 LAST_REPLIES = 2.0  # seconds for what was asked before the server was told to end
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ONLY_TLS = {"strict-transport-security": "max-age=31536000"}  # browsers ask this host without TLS no more
-KEPT_MEMORY = 32 << 20  # bytes that were freed and stay with the process
+RETAINED_MEMORY = 32 << 20  # bytes that were freed and stay with the process
 
 
 @dataclass(frozen=True)
@@ -101,10 +101,10 @@ def keep_freed_memory() -> bool:
     fault: with uploads of 300 kB a fifth of a server's time.
     """
     try:
-        told = ctypes.CDLL(None).mallopt
+        mallopt = ctypes.CDLL(None).mallopt
     except (OSError, TypeError, AttributeError):  # another C library, which has its own way
         return False
-    return bool(told(MMAP_THRESHOLD, KEPT_MEMORY) and told(TRIM_THRESHOLD, KEPT_MEMORY))
+    return bool(mallopt(MMAP_THRESHOLD, RETAINED_MEMORY) and mallopt(TRIM_THRESHOLD, RETAINED_MEMORY))
 
 
 class Server:
@@ -123,7 +123,7 @@ class Server:
         self._socket = listen(address.host, address.port, places)
         self._service = Service(app, limits, proxies)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._told = asyncio.Event()
+        self._stopping = asyncio.Event()
 
     @property
     def port(self) -> int:
@@ -141,18 +141,18 @@ class Server:
     def stop(self) -> None:
         """Let it end; from any thread."""
         if self._loop is None:
-            self._told.set()
+            self._stopping.set()
         else:
             with contextlib.suppress(RuntimeError):  # it has ended
-                self._loop.call_soon_threadsafe(self._told.set)
+                self._loop.call_soon_threadsafe(self._stopping.set)
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         answers = answering(self._service, self._socket, self._tls)
         async with self._service.app.running() as background, answers:
-            told = asyncio.create_task(self._told.wait())
-            await asyncio.wait((told, background), return_when=asyncio.FIRST_COMPLETED)
-            told.cancel()
+            stopped = asyncio.create_task(self._stopping.wait())
+            await asyncio.wait((stopped, background), return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
 
 
 @contextlib.asynccontextmanager

@@ -107,7 +107,7 @@ class Silo:
             )
         if last is not None and (request.at.done, request.at.step) <= (last.done, last.step):
             raise FederationError(
-                f"this silo has answered round {last.done}, step {last.step}, and must be asked for what comes "
+                f"this silo has answered round {last.done}, step {last.step}; it must be asked for what comes "
                 f"after it, but was asked for round {request.at.done}, step {request.at.step}, in another way; "
                 "start the server from its latest checkpoint, or all of it anew."
             )

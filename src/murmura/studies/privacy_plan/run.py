@@ -16,12 +16,12 @@ import numpy as np
 
 from murmura.algorithms.cooccurrence.private import SCALE, PrivateCooccurrence
 from murmura.algorithms.preset import ONCE
-from murmura.core.channel import ChannelSettings, NoiseOutlook
+from murmura.core.channel import ChannelSettings, NoiseForecast
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import server_secret
-from murmura.engine.itinerary import Itinerary, outlook_of
+from murmura.engine.itinerary import Itinerary, forecast_of
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 CROWDS = (1, 4, 16, 64)  # times as many people
@@ -69,7 +69,7 @@ class PlannedRelease:
     people: int
     epsilon: float
     delta: float
-    forecast: NoiseOutlook
+    forecast: NoiseForecast
 
     @property
     def gain(self) -> float:
@@ -98,6 +98,6 @@ def plan_releases(
         for epsilon in epsilons:
             channel = ChannelSettings(channel="secure-sum", epsilon=epsilon)
             noise = itinerary.noise(channel, server_secret(0))
-            forecast = outlook_of(itinerary, noise, noisy=False)
+            forecast = forecast_of(itinerary, noise, noisy=False)
             assert forecast is not None
             yield PlannedRelease(crowd, float(epsilon), float(noise.delta), forecast)

@@ -133,7 +133,7 @@ class SumTracing(TracingAttack):
         draws = DRAWS if _dice_count(known, observed, stream) else 1
         shadows, found = known.shadows(stream, draws), np.zeros((len(known.victims), len(observed.training)))
         for n, victim in enumerate(known.victims.tolist()):
-            own, at = space.of_items(known.told[victim]), np.full(space.rows, -1)
+            own, at = space.of_items(known.known_items[victim]), np.full(space.rows, -1)
             at[own] = np.arange(len(own))
             for place, asked in enumerate(observed.training):
                 rows = np.zeros((len(own), space.width))
@@ -260,7 +260,7 @@ class CoRareRows(SumItemAttack):
         place = {item: n for n, item in enumerate(items.tolist())}
         scores = known.no_scores()
         for victim in known.victims.tolist():
-            (rare,) = known.told[victim].tolist()
+            (rare,) = known.known_items[victim].tolist()
             scores[victim, items] = G[place[rare]] / counts[place[rare]]
         return ItemClaims(scores, scores >= 1, asked=known.asked())
 

@@ -150,7 +150,7 @@ class ShadowClients:
         self._kernel: Kernel | None = algorithm.kernel()
         self._tally = Tally.empty(self.people, info.items)
         self._stacked: States = {} if self._kernel is None else self._kernel.init_clients(info, self.people)
-        self._kept: dict[int, ClientState] = {}
+        self._states: dict[int, ClientState] = {}
 
     def visit(self, shadow: int, asked: ObservedSum) -> Update:
         """What one shadow sends in a round; what it learns there it keeps."""
@@ -161,10 +161,10 @@ class ShadowClients:
             return kernel.cohort_sum(cohort, self._stacked, self._tally)[0].update
         context = RoundContext(asked.info, asked.phase.name, asked.round, asked.model)
         history, rng = people.history(shadow, asked.round), people.rng(shadow, asked.round)
-        if shadow not in self._kept:
+        if shadow not in self._states:
             first = people.history(shadow, 0), people.rng(shadow, 0)
-            self._kept[shadow] = self._algorithm.client_init(asked.info, *first)
-        self._kept[shadow], update = self._algorithm.client_step(context, self._kept[shadow], history, rng)
+            self._states[shadow] = self._algorithm.client_init(asked.info, *first)
+        self._states[shadow], update = self._algorithm.client_step(context, self._states[shadow], history, rng)
         return update
 
 
@@ -179,25 +179,25 @@ class SumKnowledge:
     public: AdversaryKnowledge
     algorithm: Algorithm
     victims: Ints  # (victims,) clients, ascending
-    told: Mapping[int, Ints]  # victim -> those of her items that are known, ascending; without: none
+    known_items: Mapping[int, Ints]  # victim -> those of her items that are known, ascending; without: none
     value: float = 1.0  # what shadows say of their items
 
     def shadows(self, stream: Stream, times: int = 1) -> ShadowClients:
         """So many shadows of every victim, as far as she is known: those of one stand together."""
         nothing = np.empty(0, np.int32)
-        histories = [self.told.get(one, nothing) for one in self.victims.tolist() for _ in range(times)]
-        return self._people(histories, stream)
+        histories = [self.known_items.get(one, nothing) for one in self.victims.tolist() for _ in range(times)]
+        return self._shadow_clients(histories, stream)
 
     def strangers(self, stream: Stream, n: int = STRANGERS) -> ShadowClients:
         """Made-up people of usual size, their items drawn by popularity (Efraimidis and Spirakis, 2006)."""
         popularity, listed = self.public.popularity, self.public.info.listed
-        size = min(self.public.usual("client"), len(listed) - 1)
+        size = min(self.public.average_items("client"), len(listed) - 1)
         draws = (stream.words(n * len(listed)).reshape(n, -1) + 0.5) / 2.0**32
         keys = np.log(draws) / np.maximum(popularity[listed], 1e-9)
         best = np.argpartition(-keys, size - 1, axis=1)[:, :size]
-        return self._people([np.sort(listed[one]) for one in best], stream)
+        return self._shadow_clients([np.sort(listed[one]) for one in best], stream)
 
-    def _people(self, histories: list[Ints], stream: Stream) -> ShadowClients:
+    def _shadow_clients(self, histories: list[Ints], stream: Stream) -> ShadowClients:
         secrets = stream.words(2 * len(histories)).reshape(-1, 2)
         return ShadowClients(
             self.algorithm, self.public.info, histories, np.ascontiguousarray(secrets), self.value
@@ -207,7 +207,7 @@ class SumKnowledge:
         """(clients, items) what can be claimed: of every victim the items that are not known already."""
         asked = np.zeros((self.public.info.clients, self.public.info.items), np.bool_)
         asked[self.victims] = True
-        for victim, items in self.told.items():
+        for victim, items in self.known_items.items():
             asked[victim, items] = False
         return asked
 
