@@ -80,12 +80,12 @@ def test_the_table_says_what_is_sampled(place: Path) -> None:
     flags = ["--data", "r.csv", "--models", "mostpop,ease", "--metrics", "HR"]
     done = murmura("compare", *flags, "--split", "leave-one-out", "--candidates", "9", cwd=place)
     assert "HR/sampled@10" in done.stdout
-    assert "ranked among 9 items drawn for each person" in done.stderr
-    assert "mean of 10 draws (seed 42)" in done.stderr
+    assert "sampled metrics (9 drawn items)" in done.stdout
     folder = next(line.split()[2] for line in done.stderr.splitlines() if line.startswith("run folder:"))
     assert murmura("report", folder, cwd=place).returncode == 0
     page = (place / folder / "report.html").read_text(encoding="utf-8")
     assert "ranked among 9 items drawn for each person" in page
+    assert "mean of 10 draws (seed 42)" in page
     assert "HR/sampled@10" in page
 
 
