@@ -143,6 +143,7 @@ def shown(plan: Plan, mine: PoisoningAttack | None, target: int, liars_: int = 1
     return float((model.recommend(users, k).item == target).any(axis=1).mean())
 
 
+@pytest.mark.slow
 def test_promotion_works_and_the_trust_region_stops_it() -> None:
     _, exposed = plan_of("cfpl", SKEWED, clients=60, rounds=60)
     _, bounded = plan_of("cfpl", SKEWED, clients=60, rounds=60, trust_region=True)

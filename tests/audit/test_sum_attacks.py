@@ -102,6 +102,7 @@ def knowledge(name: str, observed: ObservedSums, fitted: FederatedModel) -> SumK
     return seen(likes(), fitted, observed).knowledge(one, Rng(server_secret(0)).stream(Purpose.OWN))
 
 
+@pytest.mark.slow
 def test_alone_in_a_cohort_everything_is_read() -> None:
     found = audit(likes(clients=1, rounds=300), DATA, 0, ["sum-participation", "sum-matched", "sum-tracing"])
     by_name = {one.attack: one.values for one in found.findings}
@@ -120,6 +121,7 @@ def test_larger_cohorts_give_less_away() -> None:
     assert min(leaks[2]) > 0.5
 
 
+@pytest.mark.slow
 def test_where_sums_say_nothing_nothing_is_found() -> None:
     """Of noise alone each one's pm-AUC is .5 on average and in [0, 1]: of n people within 4 * .5 / sqrt n."""
     data = synth(users=400, items=100, interactions=8000, seed=1).interactions

@@ -44,6 +44,7 @@ def honest(way: Chain, devices: int, seed: int = 0) -> Words:
     return way.ring.add_up(made)
 
 
+@pytest.mark.slow
 @given(st.integers(1, COHORT), st.integers(0, 2**32 - 1), st.sampled_from([24, 32]))
 @examples(20)
 def test_whatever_is_added_what_is_left_is_possible(devices: int, seed: int, ring: Any) -> None:
@@ -95,11 +96,13 @@ def accused(way: Chain) -> int:
     return sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.3, 3.0, 30.0])
 def test_noise_is_never_called_a_breach(noise: float) -> None:
     assert accused(through(REAL, noise)) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taken_out", ["numbers", "length"])
 def test_without_the_tolerance_of_the_noise_honest_devices_are_accused(
     monkeypatch: pytest.MonkeyPatch, taken_out: str

@@ -171,7 +171,6 @@ def test_a_process_says_and_returns_what_the_entry_point_does(
 
 
 @pytest.mark.process
-@pytest.mark.smoke
 def test_ctrl_c_leaves_a_usable_folder(tmp_path: Path) -> None:
     """The second model is stopped in the middle; the first stays, and the same command goes on."""
     file = ratings(tmp_path)
@@ -230,7 +229,6 @@ def test_config_show_groups_settings_and_says_what_each_means(tmp_path: Path) ->
 
 
 @pytest.mark.process
-@pytest.mark.smoke
 def test_a_killed_federated_fit_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
     file = ratings(tmp_path)
     flags = ["fit", "--model", "sfpl+", "--data", str(file), "-S", "epochs=10", "--checkpoint-every", "500"]

@@ -129,6 +129,7 @@ def test_intervals_hold_the_mean_and_a_difference_beyond_chance_is_marked(tmp_pa
     assert any("† worse than the best (paired t-test, Holm, p < 0.05)" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_the_note_has_at_most_two_lines_whatever_there_is_to_say(tmp_path: Path) -> None:
     models = "random,mostpop,item-knn,ease,fed-ease,fed-item-knn,pfpl+"
     flags = ("--data", "ml-latest-small-2016", "--models", models, "-S", "pfpl+.epochs=1", "--metrics", "P,HR")

@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def refused(reader: Any, text: TextFile, layout: TextLayout, columns: tuple[Colu
     return ""
 
 
+@pytest.mark.slow
 @examples(3)
 @given(
     file=files(),

@@ -129,6 +129,7 @@ def trained(data: Interactions, runtime: Any, groups: Ints | None = None) -> Fed
     return fit(Plan(LatestHalf(part=1.0), data, seed=3, groups=groups, channel=SECURE), runtime=runtime)
 
 
+@pytest.mark.slow
 def test_a_method_that_asks_for_times_gets_them_in_process_and_on_devices() -> None:
     data = shuffled(crowd())
     ours = trained(data, InProcess())

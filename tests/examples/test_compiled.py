@@ -21,6 +21,7 @@ from murmura.engine.plan import Plan
 from murmura.federated import Schedule
 from murmura.testing import crowd
 from murmura_compiled import Pull
+import pytest
 
 for channel in (None, "secure-sum"):
     plan = Plan(Pull(), crowd(400, 40), Schedule(clients=300, rounds=3))
@@ -52,6 +53,7 @@ def test_it_is_the_loop_of_the_page_in_eighty_lines() -> None:
     assert set(re.findall(r"(?:from|import) (murmura\S*|numba\S*)", CODE)) == {"murmura.federated"}
 
 
+@pytest.mark.slow
 def test_its_kit_is_green_and_both_paths_agree(tmp_path: Path) -> None:
     site = install(EXAMPLE, tmp_path)
     alone = ("-p", "no:cacheprovider", "-p", "no:xdist", "-c", os.devnull)

@@ -44,6 +44,7 @@ def test_it_is_the_algorithm_of_the_page_in_sixty_lines() -> None:
     assert set(re.findall(r"(?:from|import) (murmura\S*)", code)) == {"murmura.federated"}
 
 
+@pytest.mark.slow
 def test_its_kit_is_green(site: Path, tmp_path: Path) -> None:
     tests = str(EXAMPLE / "tests")
     done = run(
@@ -53,6 +54,7 @@ def test_its_kit_is_green(site: Path, tmp_path: Path) -> None:
     assert " passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_it_is_compared_beside_ours(site: Path, tmp_path: Path) -> None:
     flags = ("--models", "pairs,ease,half=pairs", "-S", "half.pi=0.5", "-S", "half.damping=2", "--json")
     done = run(site, tmp_path, *MURMURA, "compare", "--data", str(ratings(tmp_path)), *flags)
@@ -64,6 +66,7 @@ def test_it_is_compared_beside_ours(site: Path, tmp_path: Path) -> None:
     assert lines["pairs"]["P@10"] > 0.5 * lines["ease"]["P@10"] > 0
 
 
+@pytest.mark.slow
 def test_a_secure_sum_carries_it(site: Path, tmp_path: Path) -> None:
     flags = ("-S", "channel=secure-sum", "-S", "minimum_cohort=20", "--out", "run")
     done = run(

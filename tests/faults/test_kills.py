@@ -192,7 +192,6 @@ def chosen(points: list[Point], some: int) -> list[Point]:
     return picked
 
 
-@pytest.mark.smoke
 def test_servers_killed_at_any_write_neither_lose_nor_double_anything(tmp_path: Path) -> None:
     (tmp_path / "nobody").mkdir()
     points = asyncio.run(run(tmp_path / "nobody", {}))

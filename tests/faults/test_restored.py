@@ -82,7 +82,6 @@ class Drill:
         return one.log.read_text().splitlines()[-1]
 
 
-@pytest.mark.smoke
 def test_restored_servers_say_so_catch_up_or_are_waited_for(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with scene(tmp_path, 120.0, rounds=50, joining=PEOPLE - 1) as place:

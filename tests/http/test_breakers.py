@@ -78,6 +78,7 @@ async def rounds(place: Watched, most: int) -> list[dict[str, object]]:
     return place.coordinator.history()[::-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("breaker", [0, 7, 23])
 def test_who_breaks_every_round_is_out_after_ten_and_the_federation_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaker: int
@@ -146,6 +147,7 @@ def test_two_breakers_are_found_one_after_the_other(tmp_path: Path, monkeypatch:
     assert there == [slot for slot in range(PEOPLE) if slot not in (3, 17)]
 
 
+@pytest.mark.slow
 def test_who_lies_once_is_not_barred_nor_anybody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = world(tmp_path)
     breaking(monkeypatch, {7: lambda round: round == 3})

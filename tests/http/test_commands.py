@@ -210,7 +210,6 @@ def test_other_commands_refuse_what_cannot_work(
 
 
 @pytest.mark.process
-@pytest.mark.smoke
 def test_readable_over_tls_is_labelled_everywhere(tmp_path: Path) -> None:
     """One real run: certificate files, consent, times that a device keeps, the label, leaving."""
     data = replace(people(), time=10**9 + np.arange(len(people())))

@@ -55,6 +55,7 @@ async def newest(world: World, devices: list[Device]) -> None:
         await device.cache.model(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "settings", "channel"), WAYS)
 def test_devices_download_the_bytes_that_a_simulation_counts(
     tmp_path: Path, method: str, settings: dict[str, object], channel: dict[str, object]

@@ -13,6 +13,7 @@ from murmura.kernels.packing import PackedPairs
 from tests.hypothesis_profiles import examples
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(0, 30), st.integers(1, 5000))
 @examples(40)
 def test_whatever_a_word_holds_every_counter_is_possible_afterwards(seed: int, items: int, most: int) -> None:
@@ -42,6 +43,7 @@ def table(seed: int, people: int, items: int) -> Floats:
     return X.T @ X
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.integers(2, 60), st.floats(0, 1))
 @examples(40)
 def test_a_table_of_people_stays_as_it_is(seed: int, people: int, items: int, sending: float) -> None:
@@ -73,6 +75,7 @@ def test_without_the_tolerance_of_the_arithmetic_people_are_accused(monkeypatch:
     assert sum(found) > 0
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(4, 50))
 @examples(40)
 def test_a_table_of_nobody_loses_its_negative_directions_and_keeps_its_counts(seed: int, items: int) -> None:

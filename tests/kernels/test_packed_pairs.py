@@ -41,6 +41,7 @@ def test_the_sum_of_all_words_is_the_pooled_matrix(seed: int, n: int, items: int
     assert (pairs.unpack(plain.astype(np.uint32)) == together[np.ix_(pairs.items, pairs.items)]).all()
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.floats(0, 1))
 @examples(30)
 def test_parts_of_the_words_count_as_much_as_they_are_told_to(seed: int, items: int, cut: float) -> None:

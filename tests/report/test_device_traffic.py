@@ -110,6 +110,7 @@ def test_a_comparison_without_federated_models_has_neither(tmp_path: Path) -> No
     assert 'id="bytes"' not in build(tmp_path).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_model_that_moves_nothing_up_is_no_trouble(tmp_path: Path) -> None:
     """An axis of powers of ten has no zero."""
     silent, other = made("silent", 0.2, 0, 0, 0), made("other", 0.4, 1000, 2000)

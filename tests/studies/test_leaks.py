@@ -220,7 +220,6 @@ def _prints() -> int:
 
 
 @pytest.mark.process
-@pytest.mark.smoke
 def test_the_process_without_held_out_rows(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     closed, free = tmp_path / "data" / "x.csv", tmp_path / "free.txt"

@@ -71,7 +71,6 @@ def test_a_killed_run_goes_on_without_repeating_finished_work(tmp_path: Path) ->
     assert "wall minutes" in page
 
 
-@pytest.mark.smoke
 def test_settings_are_chosen_on_the_validation_part_alone(tmp_path: Path) -> None:
     """The held-out rows may say anything: what is chosen does not change."""
     path = small(tmp_path)

@@ -126,6 +126,7 @@ def test_the_page_has_the_means_of_the_kept_check() -> None:
         assert f"| {model} | {' | '.join(cells)} |" in page
 
 
+@pytest.mark.slow
 def test_what_is_left_out_has_no_say(tried: dict[str, list[KnownTrials]]) -> None:
     everywhere = tried["item-knn"]
     for at, one in enumerate(everywhere):
