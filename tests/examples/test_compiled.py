@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.processes import ratings
 from tests.examples.wheels import install
 
@@ -21,7 +23,6 @@ from murmura.engine.plan import Plan
 from murmura.federated import Schedule
 from murmura.testing import crowd
 from murmura_compiled import Pull
-import pytest
 
 for channel in (None, "secure-sum"):
     plan = Plan(Pull(), crowd(400, 40), Schedule(clients=300, rounds=3))
