@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import settings
 
 # The same examples on every machine, however slow it is; only `new` draws others every time.
-EXAMPLES = {"quick": 10, "daily": 50, "all": 100, "new": 100}
+EXAMPLES = {"quick": 10, "daily": 25, "all": 100, "new": 100}
 CHOSEN = os.environ.get("HYPOTHESIS_PROFILE", "daily")
 
 

@@ -103,6 +103,7 @@ def times(weight: float, update: Update) -> Update:
     return Update(tables, {name: weight * x for name, x in update.scalars.items()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_a_weighted_sum_is_that_of_the_plain_loop(name: str) -> None:
     """Weights also multiply the count of contributors; a row that only clients of weight 0 send is there."""
@@ -114,6 +115,7 @@ def test_a_weighted_sum_is_that_of_the_plain_loop(name: str) -> None:
         assert_close(rows.values, compiled.update.tables[table].values, it.error, table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS, ids=("dense", "half"))
 @pytest.mark.parametrize("name", [one for one in EACH if one.id != "hybrid"])
 def test_weights_come_before_the_channel(name: str, channel: ChannelSettings) -> None:
@@ -122,6 +124,7 @@ def test_weights_come_before_the_channel(name: str, channel: ChannelSettings) ->
     assert_same_bits(it.plain(weights()), it.compiled(weights())["total"], name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", [None, CHANNELS[1]], ids=("sum", "channel"))
 @pytest.mark.parametrize("name", EACH)
 def test_weights_of_one_give_the_bits_of_no_weights(name: str, channel: ChannelSettings | None) -> None:
@@ -132,6 +135,7 @@ def test_weights_of_one_give_the_bits_of_no_weights(name: str, channel: ChannelS
         assert_same_bits(it.compiled(None), it.compiled(np.ones(COHORT)), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 def test_weights_change_the_sum_alone_for_any_number_of_workers(name: str) -> None:
     """What clients keep and what the tally counts as sent does not depend on what the server makes of it."""
@@ -144,11 +148,13 @@ def test_weights_change_the_sum_alone_for_any_number_of_workers(name: str) -> No
     assert not np.allclose(rows.values, weighted["total"].update.tables[table].values)
 
 
+@pytest.mark.slow
 def test_as_many_weights_as_clients_are_needed() -> None:
     with pytest.raises(ValueError, match="broadcast"):
         Round("fcf").compiled(np.ones(COHORT - 1))
 
 
+@pytest.mark.slow
 def test_a_kernel_weighs_only_if_it_says_so() -> None:
     class Stranger(Kernel):
         """Knows nothing of weights."""

@@ -27,6 +27,7 @@ def called(fitted: FederatedModel) -> Ints:
     return np.concatenate(each).astype(np.int32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unshared", ["drop", "keep"])
 def test_it_is_the_federation_that_calls_one_client_a_round(unshared: str) -> None:
     data = crowd(20, 30)
