@@ -214,6 +214,7 @@ def lying(n: int, cap: float) -> tuple[FederatedModel, FederatedModel]:
         return honest, trained(made, replace(data, attributes={"lies": liar}), everyone)
 
 
+@pytest.mark.slow
 def test_a_client_that_lies_about_its_size_is_capped_and_the_report_shows_it() -> None:
     n, cap = 200, 4.0
     honest, lied = lying(n, cap)

@@ -60,6 +60,7 @@ def found(audits: dict[float, Audit], pi: float, attack: str, measure: str) -> f
     return one.values[measure].mean
 
 
+@pytest.mark.slow
 def test_residuals_recover_at_pi_0_what_was_drawn_and_nothing_else(audits: dict[float, Audit]) -> None:
     """T R triples miss an item with probability (1 - q/n)^(T R), q: nobody else drew the same negative."""
     data = synth(users=40, items=500, interactions=1200, seed=1).interactions
@@ -87,6 +88,7 @@ def test_the_weak_attacks_are_weak(audits: dict[float, Audit]) -> None:
     assert found(audits, 0.0, "fpl-inversion", "pm-AUC") < found(audits, 0.0, "fpl-residuals", "pm-AUC")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [2, 12, 60])
 def test_negatives_alone_give_a_history_away_as_fast_as_the_closed_form_says(rounds: int) -> None:
     """At pi = 0 one of the m items she has not is still unseen after v visits with (1 - 1/m)^(v T): a guess."""

@@ -141,6 +141,7 @@ def test_the_same_folder_goes_on_by_another_way_to_the_same_data_and_with_no_oth
     assert "must go on with the data it began with" in other.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("keep", "kept"), [("none", set()), ("best", {"ease-seed0", "sfpl+-seed0"})])
 def test_keep_says_which_models_stay(keep: str, kept: set[str], tmp_path: Path) -> None:
     models = "mostpop,ease,random,weak=sfpl+,sfpl+"

@@ -54,6 +54,7 @@ def test_seeds_of_one_grouping_are_not_more_groupings(tmp_path: Path) -> None:
     assert any(found.pairs[0].alone != found.pairs[1].alone)  # each beside the run of its own seed
 
 
+@pytest.mark.slow
 def test_groups_alone_and_the_centralised_model_are_found_under_any_label(tmp_path: Path) -> None:
     found = made(tmp_path, {"c": {"name": "cnmf"}, "alone": {"name": "cnmf-groups"}, "fedsplit": {}})
     assert [one.rounds for one in found.methods] == ["–", "means only", "1"]
@@ -84,6 +85,7 @@ def test_intervals_and_cut_offs_are_over_groups() -> None:
     assert most.mean == pytest.approx(2.24 / 3)
 
 
+@pytest.mark.slow
 def test_what_was_named_first_is_drawn(tmp_path: Path) -> None:
     made(tmp_path, {"cnmf-groups": {}, "z": {"name": "fedsplit"}, "fedsplit-ridge": {}})
     (section,) = [one for one in analyses(tmp_path) if one.name == "groups"]

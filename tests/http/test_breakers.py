@@ -127,6 +127,7 @@ def test_without_halving_it_never_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     assert place.coordinator.rounds.now.position.done == 1  # the prior, in which it was honest
 
 
+@pytest.mark.slow
 def test_cohorts_that_are_drawn_are_searched_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = world(tmp_path, clients=14)
     breaking(monkeypatch, {9: always})

@@ -132,6 +132,7 @@ def test_an_account_adds_up_over_releases(tmp_path: Path) -> None:
     assert math.isinf(many.spending(0.0).epsilon(1e-5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curious", ["seed", "vector"])
 def test_a_curious_aggregator_that_takes_its_own_noise_away_meets_all_of_the_others(
     tmp_path: Path, curious: Role

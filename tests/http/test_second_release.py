@@ -53,6 +53,7 @@ async def away(world: World, devices: list[Device]) -> None:
     await world.turn()
 
 
+@pytest.mark.slow
 def test_a_second_release_is_of_the_histories_as_they_are_then(tmp_path: Path) -> None:
     """With the rows that were added since, it is the release of a federation that never made another one."""
     world, later = sums(tmp_path / "one"), sums(tmp_path / "other")
@@ -80,6 +81,7 @@ def test_a_second_release_is_of_the_histories_as_they_are_then(tmp_path: Path) -
     assert told == [("counts", 0), ("pairs", 0), ("counts", 1), ("pairs", 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fed-item-knn", "fed-ease"])
 def test_the_first_release_ranks_until_the_second_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
@@ -270,6 +272,7 @@ def test_the_operator_sees_when_the_next_release_begins(tmp_path: Path) -> None:
     assert _awaited(world.coordinator.status()) == said
 
 
+@pytest.mark.slow
 def test_a_release_without_her_waits_until_enough_have_come_or_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,6 +73,7 @@ def test_the_front_is_marked_in_the_table(tmp_path: Path) -> None:
     assert marks == {"good": {"∗"}, "cheap!": {"∗"}, "beaten": {""}}
 
 
+@pytest.mark.slow
 def test_the_page_has_picture_and_files(tmp_path: Path) -> None:
     three(tmp_path)
     page = build(tmp_path).read_text(encoding="utf-8")
@@ -90,6 +91,7 @@ def test_the_page_has_picture_and_files(tmp_path: Path) -> None:
     assert r"$\ast$" in (place / "bytes.tex").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ledger", [{"visits": 0}, {"visits": "many"}, {"clients": None}, {"clients": True}])
 def test_without_visits_there_are_only_totals(tmp_path: Path, ledger: dict[str, Any]) -> None:
     """A folder may be anybody's: what is no number is not drawn."""

@@ -48,6 +48,7 @@ def murmura(*arguments: object) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_compare_and_report(digits: Path, tmp_path: Path) -> None:
     out, rules = tmp_path / "run", f"mnist-shards:{SMALL}"
     base = ["compare", "--data", digits, "--protocol", rules, "--models", "softmax", *SETTINGS]
@@ -79,6 +80,7 @@ def test_compare_and_report(digits: Path, tmp_path: Path) -> None:
     assert "rounds" in again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", ["mnist-iid", "mnist-dirichlet"])
 def test_fit_and_evaluate(digits: Path, tmp_path: Path, rules: str) -> None:
     out = tmp_path / "one"

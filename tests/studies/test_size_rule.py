@@ -89,6 +89,7 @@ def test_a_rule_for_few_clients_is_none_for_many() -> None:
     assert by_rule("cfpl", replace(FEW, users=MANY)) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", sorted(RULES))
 def test_the_numbers_of_the_rule_are_those_that_did_best_on_all_kept_data(
     model: str, tried: dict[str, list[KnownTrials]]
@@ -155,6 +156,7 @@ def test_two_states_of_one_data_set_are_left_out_together(tried: dict[str, list[
     assert data["ml-latest-small-2016"] == data["ml-latest-small"] != data["ml-100k"]
 
 
+@pytest.mark.slow
 def test_compare_takes_the_rule_where_nothing_is_kept_and_says_so(tmp_path: Path) -> None:
     models = {"mostpop": {}, "ease": {}, "mine": {"name": "user-knn", "k": 5}}
     ready = plan(small_world(), "default", models)

@@ -31,6 +31,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_every_model_meets_every_value(done: Path) -> None:
     found = points(ComparisonFolder.open(done))
     assert [point.label for point in found] == [
@@ -69,6 +70,7 @@ def test_the_ledger_comes_along(done: Path) -> None:
     assert "TCC" not in by_label["mostpop"]
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
     plan, what = plan_sweep(small_world(), "default", MODELS, "pi", VALUES)
     lines = sweep(plan, what, tmp_path / "s")
