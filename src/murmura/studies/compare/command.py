@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from murmura.studies.configuration import CompareConfig, DataConfig
     from murmura.studies.worker_pool import Workers
 
-DEMO_DATA, DEMO_MODELS = "ml-latest-small-2016", "mostpop,item-knn,ease"
+DEMO_DATA, DEMO_MODELS = "ml-latest-small-2016", "mostpop,user-knn,ease"
 DEMO_SUMS, DEMO_ROUNDS = "fed-ease", "pfpl+"  # two exact secure sums; an epoch of rounds
 SHARES = (1, 0.5, 0.1)
 READS = "the server reads"  # the heading of who can read what
