@@ -1,4 +1,4 @@
-"""Prio3 of draft-irtf-cfrg-vdaf around the proofs, with the draft's circuits: only to answer its test vectors."""
+"""Prio3 of draft-irtf-cfrg-vdaf with the draft's circuits: only to answer its test vectors."""
 
 from __future__ import annotations
 
@@ -320,7 +320,8 @@ class Prio3:
         else:
             known = decoded(kind.field, told)
             x, proofs = known[: kind.length], known[kind.length :]
-        part, seed, r = b"", b"", []
+        part, seed = b"", b""
+        r: list[int] = []
         if joint:
             parts = [public[i : i + SEED] for i in range(0, len(public), SEED)]
             part = parts[aggregator] = self.joint_part(aggregator, blind, x, nonce)

@@ -1,4 +1,4 @@
-"""Proofs: the draft's vectors, bad ones included, and soundness over a small field at the rate that is promised."""
+"""Proofs: the draft's vectors, bad ones included, and soundness over a small field at the promised rate."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_constraint_that_is_not_checked_lets_the_lie_in() -> None:
 
 
 def test_over_a_small_field_a_lie_passes_as_often_as_promised() -> None:
-    """One wrong number: the combination of what is checked is zero for two of 257 challenges, 0 and none other."""
+    """One wrong number: what is checked is zero for one of 257 challenges."""
     rng, tries = np.random.default_rng(3), 3000
     kind = Bits(TOY, 3, 3)
     passed = sum(outcome(kind, [1, 5, 0], rng) for _ in range(tries))

@@ -1,18 +1,18 @@
-"""Fully linear proofs (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, CRYPTO 2019, theorem 4.3; draft-irtf-cfrg-vdaf).
+"""Fully linear proofs (Boneh, Boyle, Corrigan-Gibbs, Gilboa and Ishai, CRYPTO 2019, theorem 4.3).
 
-A client splits a vector x into additive shares, one for each verifier, and proves that a circuit C(x, r) is zero.
-All of C is linear in x but for its gadgets. For a gadget of arity a that is called m times there are
+They are spelt as in draft-irtf-cfrg-vdaf, whose test vectors they answer. A client splits a vector x into additive
+shares, one for each verifier, and proves that a circuit C(x, r) is zero. C is linear in x but for its gadgets. For a
+gadget G of arity a that is called m times there are
 
-    f_1 … f_a      wire polynomials: f_j(ω⁰) is random, f_j(ωᵏ) the j-th input of call k; ω has order p > m
+    f_1 … f_a           wire polynomials: f_j(1) is random, f_j(ωᵏ) is input j of call k; ω has order p > m
     g = G(f_1 … f_a)    the gadget polynomial, of degree deg(G)·(p - 1)
 
-and the proof is the random values and g, by its values at roots of unity. It is shared like x. A verifier works out
-its share of C with g(ωᵏ) in place of what gadgets give, and its shares of f_j(t) and g(t) at a random t. All shares
-together show that C is zero and that G(f_1(t) … f_a(t)) = g(t). A false proof passes with a probability of at most
-deg(g) / (modulus - p) for each gadget; one verifier's share tells nothing of x.
+The proof is the random values, and g by its values at roots of unity. It is shared like x. A verifier works out its
+share of C with g(ωᵏ) in place of what G gives, and its shares of f_j(t) and g(t) at a random t. All shares together
+show that C is zero and that G(f_1(t) … f_a(t)) = g(t). A false proof passes with a probability of at most
+deg(g) / (modulus - p) for each gadget. One verifier's share tells nothing of x.
 
-This is the plain form, on whole numbers of Python. A circuit that adds a random combination of its outputs up by
-itself has one output.
+This is the plain form, on whole numbers of Python.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def at_more_roots(field: Field, values: Sequence[int], count: int) -> list[int]:
 
 
 def completed(field: Field, values: Sequence[int]) -> list[int]:
-    """All values at roots of unity of a polynomial whose first ones are given, of a lower degree than they are many."""
+    """All values at roots of unity of a polynomial of a degree below the number of those that are given."""
     p, known, count = field.modulus, len(values), power_of_two(len(values))
     points = [pow(field.root(count), k, p) for k in range(count)]
     found = list(values)
