@@ -11,8 +11,8 @@ from murmura.channel.proofs import (
     FIELD128,
     Call,
     Circuit,
-    Field,
     Gadget,
+    PrimeField,
     accepts,
     product_sum,
     proof_length,
@@ -81,7 +81,7 @@ def xof(seed: bytes, tag: bytes, binder: bytes) -> TurboShake128:
     return TurboShake128(len(tag).to_bytes(2, "little") + tag + bytes([len(seed)]) + seed + binder)
 
 
-def numbers(field: Field, stream: TurboShake128, count: int) -> list[int]:
+def numbers(field: PrimeField, stream: TurboShake128, count: int) -> list[int]:
     """Random numbers of a field: what is not below its modulus is skipped."""
     found: list[int] = []
     while len(found) < count:
@@ -90,11 +90,11 @@ def numbers(field: Field, stream: TurboShake128, count: int) -> list[int]:
     return found
 
 
-def encoded(field: Field, values: Sequence[int]) -> bytes:
+def encoded(field: PrimeField, values: Sequence[int]) -> bytes:
     return b"".join(value.to_bytes(field.size, "little") for value in values)
 
 
-def decoded(field: Field, told: bytes) -> list[int]:
+def decoded(field: PrimeField, told: bytes) -> list[int]:
     return [int.from_bytes(told[i : i + field.size], "little") for i in range(0, len(told), field.size)]
 
 
@@ -115,7 +115,7 @@ def bits_of(value: int, most: int) -> list[int]:
 class Kind:
     """A circuit of the draft: how a measurement is spelt, and what of it is added up."""
 
-    field: Field
+    field: PrimeField
     length: int
     challenges: int
     outputs: int
@@ -177,7 +177,7 @@ class SumVec(Kind):
         length: int,
         max_measurement: int,
         chunk_length: int,
-        field: Field = FIELD128,
+        field: PrimeField = FIELD128,
         algorithm: int = 3,
         **_: Any,
     ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.proofs import FIELD64, Field, accepts, product_sum, prove, query, query_length
+from murmura.channel.proofs import FIELD64, PrimeField, accepts, product_sum, prove, query, query_length
 from tests.channel.prio3 import (
     Count,
     HigherDegree,
@@ -82,13 +82,13 @@ def test_the_drafts_vectors(name: str) -> None:
         assert found == (expected if isinstance(expected, list) else [expected])
 
 
-TOY = Field(257, 3, 256)  # 3 generates the whole group
+TOY = PrimeField(257, 3, 256)  # 3 generates the whole group
 
 
 class Bits(Kind):
     """All are bits; with `checked` smaller, the last ones are not looked at: a victim."""
 
-    def __init__(self, field: Field, length: int, chunk: int, checked: int | None = None) -> None:
+    def __init__(self, field: PrimeField, length: int, chunk: int, checked: int | None = None) -> None:
         self.checked = length if checked is None else checked
         calls = -(-self.checked // chunk)
         super().__init__(field, length, calls, 1, (product_sum(chunk, calls),), 0)

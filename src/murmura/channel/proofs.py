@@ -1,18 +1,18 @@
 """Fully linear proofs (Boneh, Boyle, Corrigan-Gibbs, Gilboa and Ishai, CRYPTO 2019, theorem 4.3).
 
-They are spelt as in draft-irtf-cfrg-vdaf, whose test vectors they answer. A client splits a vector x into additive
-shares, one for each verifier, and proves that a circuit C(x, r) is zero. C is linear in x but for its gadgets. For a
-gadget G of arity a that is called m times there are
+They answer the test vectors of draft-irtf-cfrg-vdaf. A client splits a vector x into additive shares, one for
+each verifier, and proves that a circuit C(x, r) is zero. C is linear in x except for its gadgets. For a gadget
+G of arity a that is called m times there are
 
     f_1 … f_a           wire polynomials: f_j(1) is random, f_j(ωᵏ) is input j of call k; ω has order p > m
     g = G(f_1 … f_a)    the gadget polynomial, of degree deg(G)·(p - 1)
 
-The proof is the random values, and g by its values at roots of unity. It is shared like x. A verifier works out its
-share of C with g(ωᵏ) in place of what G gives, and its shares of f_j(t) and g(t) at a random t. All shares together
-show that C is zero and that G(f_1(t) … f_a(t)) = g(t). A false proof passes with a probability of at most
-deg(g) / (modulus - p) for each gadget. One verifier's share tells nothing of x.
+The proof is the random values, and g by its values at roots of unity. It is shared like x. A verifier computes
+its share of C with g(ωᵏ) in place of the output of G, and its shares of f_j(t) and g(t) at a random t. All
+shares together show that C is zero and that G(f_1(t) … f_a(t)) = g(t). A false proof passes with a probability of
+at most deg(g) / (modulus - 2 deg(g)) for each gadget. One verifier's share says nothing about x.
 
-This is the plain form, on whole numbers of Python.
+This is the plain form, on whole numbers of Python: the reference implementation of faster ones.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from murmura.core.errors import FederationError
 
 
 @dataclass(frozen=True)
-class Field:
+class PrimeField:
     """Whole numbers modulo a prime, with roots of unity of every order 2ᵏ up to `two_power`."""
 
     modulus: int
@@ -46,8 +46,8 @@ class Field:
         return (self.modulus.bit_length() + 7) // 8
 
 
-def _field(modulus: int, base: int, two_power: int) -> Field:
-    return Field(modulus, pow(base, (modulus - 1) // two_power, modulus), two_power)
+def _field(modulus: int, base: int, two_power: int) -> PrimeField:
+    return PrimeField(modulus, pow(base, (modulus - 1) // two_power, modulus), two_power)
 
 
 FIELD64 = _field(2**64 - 2**32 + 1, 7, 2**32)
@@ -59,7 +59,7 @@ def power_of_two(least: int) -> int:
     return 1 << (least - 1).bit_length()
 
 
-def values_of(field: Field, coefficients: Sequence[int], root: int) -> list[int]:
+def values_of(field: PrimeField, coefficients: Sequence[int], root: int) -> list[int]:
     """The values of a polynomial at all powers of a root of unity; as many as it has coefficients."""
     n = len(coefficients)
     if n == 1:
@@ -74,20 +74,20 @@ def values_of(field: Field, coefficients: Sequence[int], root: int) -> list[int]
     ]
 
 
-def coefficients_of(field: Field, values: Sequence[int]) -> list[int]:
+def coefficients_of(field: PrimeField, values: Sequence[int]) -> list[int]:
     """The polynomial that has these values at the roots of unity of their number."""
     n = len(values)
     back, share = field.inverse(field.root(n)), field.inverse(n)
     return [value * share % field.modulus for value in values_of(field, values, back)]
 
 
-def at_more_roots(field: Field, values: Sequence[int], count: int) -> list[int]:
+def at_more_roots(field: PrimeField, values: Sequence[int], count: int) -> list[int]:
     """The values of the same polynomial at the roots of unity of a larger number."""
     padded = coefficients_of(field, values) + [0] * (count - len(values))
     return values_of(field, padded, field.root(count))
 
 
-def completed(field: Field, values: Sequence[int]) -> list[int]:
+def completed(field: PrimeField, values: Sequence[int]) -> list[int]:
     """All values at roots of unity of a polynomial of a degree below the number of those that are given."""
     p, known, count = field.modulus, len(values), power_of_two(len(values))
     points = [pow(field.root(count), k, p) for k in range(count)]
@@ -106,7 +106,7 @@ def completed(field: Field, values: Sequence[int]) -> list[int]:
     return found
 
 
-def value_at(field: Field, values: Sequence[int], t: int) -> int:
+def value_at(field: PrimeField, values: Sequence[int], t: int) -> int:
     """The value at t, no root of unity, of the polynomial with these values at roots of unity."""
     p, n = field.modulus, len(values)
     root, point, total = field.root(n), 1, 0
@@ -152,7 +152,7 @@ Call = Callable[[Sequence[int]], int]
 class Circuit(Protocol):
     """What is zero for valid vectors."""
 
-    field: Field
+    field: PrimeField
     length: int  # of x
     challenges: int  # random numbers that the circuit takes
     outputs: int
