@@ -9,8 +9,8 @@ G of arity a that is called m times there are
 
 The proof is the random values, and g by its values at roots of unity. It is shared like x. A verifier computes
 its share of C with g(ωᵏ) in place of the output of G, and its shares of f_j(t) and g(t) at a random t. All
-shares together show that C is zero and that G(f_1(t) … f_a(t)) = g(t). A false proof passes with a probability of
-at most deg(g) / (modulus - 2 deg(g)) for each gadget. One verifier's share says nothing about x.
+shares together show that C is zero and that G(f_1(t) … f_a(t)) = g(t). A false proof passes with a probability
+of at most deg(g) / (modulus - 2 deg(g)) for each gadget. One verifier's share says nothing about x.
 
 This is the plain form, on whole numbers of Python: the reference implementation of faster ones.
 """
