@@ -27,6 +27,15 @@ def public_key(private: bytes) -> bytes:
     return bytes(_private(private).public_key().public_bytes_raw())
 
 
+def exchange(private: bytes, public: bytes) -> bytes:
+    """The X25519 secret (RFC 7748) of one's own key and another machine's; refuses a point of small order."""
+    try:
+        other = _x25519().X25519PublicKey.from_public_bytes(public)
+        return bytes(_private(private).exchange(other))
+    except ValueError:
+        raise FederationError("a key to agree with must be a point of X25519, but is not.") from None
+
+
 def seal(content: bytes, public: bytes, info: bytes) -> bytes:
     """Encapsulated key (32), ciphertext, tag (16); fresh randomness of the system each time."""
     try:

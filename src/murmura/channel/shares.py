@@ -29,7 +29,7 @@ def split(vector: Words, ring: Ring, entropy: Entropy = os.urandom) -> tuple[byt
 
 def expand(seed: bytes, ring: Ring) -> Words:
     """The share that a seed stands for: the key stream of AES-256-CTR from block 0, as words of the ring."""
-    return ring.unpack(_stream(seed).update(bytes(ring.message_bytes)))
+    return ring.unpack(key_stream(seed).update(bytes(ring.message_bytes)))
 
 
 def expanded_sum(seeds: Iterable[bytes], ring: Ring) -> Words:
@@ -37,12 +37,13 @@ def expanded_sum(seeds: Iterable[bytes], ring: Ring) -> Words:
     zeros, buffer = bytes(ring.message_bytes), bytearray(ring.message_bytes)
     total = np.zeros(ring.words, np.uint32)
     for seed in seeds:
-        _stream(seed).update_into(zeros, buffer)
+        key_stream(seed).update_into(zeros, buffer)
         total += ring.unpack(buffer)  # modulo 2**32, of which 2**24 is a divisor
     return ring.wrap(total.astype(np.int64))
 
 
-def _stream(seed: bytes) -> Any:
+def key_stream(seed: bytes) -> Any:
+    """The key stream of AES-256-CTR from block 0: what it gives is added to zeros."""
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ModuleNotFoundError:
