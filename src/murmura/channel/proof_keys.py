@@ -42,10 +42,9 @@ class ProvenReport:
             raise FederationError("a proof must name federation, manifest, report and admission, but does not.")
 
     def bound(self, circuit: ProvenVector, commitment: bytes) -> bytes:
-        """What challenge, point and seal are made for: the report, the circuit, and what was committed to."""
-        parameters = hashlib.sha256(circuit.parameters).digest()
-        named = self.federation + self.manifest + self.report + self.admission
-        return named + parameters + commitment + self.phase.encode()
+        """(160,) what challenge, point and seal are made for: report, circuit, and what was committed to."""
+        asked = hashlib.sha256(self.phase.encode() + b"\0" + circuit.parameters).digest()
+        return self.federation + self.manifest + self.report + self.admission + asked + commitment
 
 
 @dataclass(frozen=True)
