@@ -192,7 +192,9 @@ def _weighted_pairs(there: World, w: WeightedPairs, rng: np.random.Generator) ->
     people, n, width = w.people, len(w.words), len(w.weight)
     person, each = int(rng.integers(people)), people * n
     e, more = each, 2 * each
-    u, row = more + (people + 1) * width, more + (people + 1) * width + 1
+    slack_width = len(w.slack)
+    u = more + people * width + slack_width
+    row = u + 1
     kinds = [int(one) for one in w.weight.weights]
 
     def spelt(
@@ -206,8 +208,8 @@ def _weighted_pairs(there: World, w: WeightedPairs, rng: np.random.Generator) ->
 
     def honest(sizes: Numbers) -> tuple[list[Numbers], Numbers, list[Numbers]]:
         x = histories(there, rng, sizes)
-        q = [w.largest // (4 * people * max(1, sum(bits))) for bits in x]
-        return x, q, [slack_bits(one, w.largest) for one in q]
+        q = [min(w.heaviest, w.largest // (4 * people * max(1, sum(bits)))) for bits in x]
+        return x, q, [slack_bits(one, w.heaviest) for one in q]
 
     for value in (2, -1, 3):
         x, q, bits = honest([3] * people)
@@ -222,12 +224,13 @@ def _weighted_pairs(there: World, w: WeightedPairs, rng: np.random.Generator) ->
         yield FalseVector(
             f"a weighted bit is off by {off}", elements(spelt(x, z, bits)), [e + person * n + place]
         )
-    for slack, name in ((None, "a false slack bit"), ([0] * width, "no slack")):
-        long = [w.largest if one == person else q[one] for one in range(people)]
-        large = [slack_bits(one, w.largest) for one in long]
+    for slack, name in ((None, "a false slack bit"), ([0] * slack_width, "no slack")):
+        y = histories(there, rng, [CAP if one == person else 3 for one in range(people)])
+        long = [w.heaviest if one == person else q[one] for one in range(people)]
+        large = [slack_bits(one, w.heaviest) for one in long]
         dropped = [more + people * width if slack is None else u]
-        yield FalseVector(f"too long, {name}", elements(spelt(x, scaled(x, long), large, slack)), dropped)
-    for bit in range(width):
+        yield FalseVector(f"too long, {name}", elements(spelt(y, scaled(y, long), large, slack)), dropped)
+    for bit in range(slack_width):
         found = elements(spelt(x, scaled(x, q), bits))
         at = 2 * each + people * width + bit
         found[at] = 1 - int(found[at])
@@ -240,4 +243,11 @@ def _weighted_pairs(there: World, w: WeightedPairs, rng: np.random.Generator) ->
     yield FalseVector(
         "a weight by no bits", elements(spelt(x, scaled(x, six), odd)), [more + person * width + 1]
     )
-    yield from _other_words(w.words, spelt(x, scaled(x, q), bits), 2 * each + (people + 1) * width, row, rng)
+    first = 2 * each + people * width + slack_width
+    yield from _other_words(w.words, spelt(x, scaled(x, q), bits), first, row, rng)
+    heavy = [w.heaviest + 1 if one == person else q[one] for one in range(people)]
+    large = [slack_bits(one, w.heaviest) for one in heavy]
+    one_item = histories(there, rng, [1] * people)
+    yield FalseVector(
+        "too heavy", elements(spelt(one_item, scaled(one_item, heavy), large)), [more + person * width]
+    )

@@ -175,11 +175,11 @@ class PlainWeightedPairs(Plain):
     def products(self, x: Sequence[int], r: Sequence[int], one: int) -> tuple[list[tuple[int, int]], int]:
         f, taken, random, n = self.fast, Taken(list(x)), Taken(list(r)), len(self.rows)
         vectors, weighted = each(taken.next(f.people * n), f.people), each(taken.next(f.people * n), f.people)
-        width = len(weights_below(f.largest))
-        weights, slack = each(taken.next(f.people * width), f.people), taken.next(width)
-        q = [value(bits, f.largest) for bits in weights]
+        width, rest_width = len(weights_below(f.heaviest)), len(weights_below(f.largest))
+        weights, slack = each(taken.next(f.people * width), f.people), taken.next(rest_width)
+        q = [value(bits, f.heaviest) for bits in weights]
         s, e = random.next(f.people * n), each(random.next(f.people * n), f.people)
-        more = random.next((f.people + 1) * width)
+        more = random.next(f.people * width + rest_width)
         (u,) = random.next(1)
         row, t = random.next(n), random.next(f.words.groups)
         bits = [bit for vector in vectors for bit in vector]

@@ -15,7 +15,7 @@ from murmura.kernels.proofs.pair_words import PairWords
 from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.kernels.proofs.weighted_items import WeightedCounts, WeightedPairs
 
-ITEMS, RANKS, CAP, LARGEST = 17, 11, 6, 1 << 10
+ITEMS, RANKS, CAP, LARGEST, HEAVIEST = 17, 11, 6, 1 << 10, 300
 KINDS = ("counts", "pairs", "weighted counts", "weighted pairs")
 
 
@@ -55,7 +55,7 @@ def world(kind: str, people: int, rng: np.random.Generator) -> World:
         weighted = WeightedCounts(ITEMS, people, LARGEST)
         return World(weighted, weighted.vector, ITEMS, people)
     words = PairWords(np.full(RANKS, 2 * 100 * LARGEST, np.int64), diagonal=True)
-    pairs = WeightedPairs(people, LARGEST, words)
+    pairs = WeightedPairs(people, LARGEST, HEAVIEST, words)
     return World(pairs, pairs.vector, RANKS, people)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,8 +32,10 @@ from murmura.kernels.proofs.field import MODULUS, Elements, added, subtracted
 from murmura.kernels.proofs.pair_words import PairWords
 from murmura.kernels.proofs.paired_items import PairedItems
 from tests.channel.false_vectors import false_vectors
+from tests.channel.proof_vectors import proof_vectors
 from tests.channel.proven_worlds import CAP, KINDS, drawn, world
 
+VECTORS = Path(__file__).parents[2] / "vectors"
 KEY = ProofKey(hashlib.sha256(b"two aggregators").digest())
 REPORT = ProvenReport(b"f" * 16, b"m" * 32, "counts", 3, b"r" * 16, b"a" * 32)
 SECRET = hashlib.sha256(b"a device").digest()
@@ -339,3 +343,10 @@ def test_a_restarted_aggregator_that_lost_its_link_takes_nothing_false() -> None
     with pytest.raises(FederationError, match="must have"):
         decide(KEY, REPORT, paired, first[32:], second, vector.link)
     assert 0 < seed.link < MODULUS
+
+
+def test_the_golden_vectors_are_what_this_version_computes() -> None:
+    found = json.loads(json.dumps(proof_vectors()))
+    assert json.loads((VECTORS / "proofs.json").read_text()) == found
+    why = [[one["why"] for one in upload["refused"]] for upload in found["uploads"]["exchanges"]]
+    assert all(all(each) for each in why)

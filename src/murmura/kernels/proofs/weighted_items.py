@@ -13,14 +13,16 @@ L² / (people k), where k people of the device share anything.
 
 Pairs. Ranks stand in `pair_words` with their diagonal, and all digits have one base.
 
-    x     people · n   1 for each item a person shares
-    z     people · n   q x
-    q, c  as above; c is by how much Σ z of all people is less than L
-    w     Σ_people z_i y_ig of x
-    r     s, one for each number of x, q and c; e, one for each number of z; u; row; t
+    x     people · n      1 for each item a person shares
+    z     people · n      q x
+    q     people · bits   q from 0 to H (`heaviest`), by its bits
+    c     bits            by how much Σ z of all people is less than L
+    w     words           Σ_people x_i y_ig of z
+    r     s, one for each number of x; e, one for each number of z; s, one for each number of q and c; u; row; t
 
 A pair off the diagonal stands once and is two entries of x x': noise off it has a √2 smaller deviation. In
-units of the noise a person's vector has the length q n = Σ z, and that of a device at most Σ_people q n.
+units of the noise a person's vector has the length q n = Σ z, and that of a device at most Σ_people q n. No
+weight is above H, also of a person with few items: so more counters fit into a word.
 """
 
 from __future__ import annotations
@@ -151,20 +153,26 @@ class WeightedPairs:
 
     people: int
     largest: int
+    heaviest: int
     words: PairWords
 
     linked = 0
 
     @cached_property
     def weight(self) -> RangeBits:
-        """The weight of a person, and by how much the length stays below what it may be."""
+        """The weight of a person."""
+        return RangeBits(self.heaviest)
+
+    @cached_property
+    def slack(self) -> RangeBits:
+        """By how much the length stays below what it may be."""
         return RangeBits(self.largest)
 
     @cached_property
     def _parts(self) -> list[int]:
         """Where z, q, c, w and the end are in the vector."""
         each = self.people * len(self.words)
-        sizes = [each, each, self.people * len(self.weight), len(self.weight), self.words.words]
+        sizes = [each, each, self.people * len(self.weight), len(self.slack), self.words.words]
         return list(np.cumsum(sizes).tolist())
 
     @property
@@ -187,7 +195,11 @@ class WeightedPairs:
     def parameters(self) -> bytes:
         """What it depends on."""
         layout = hashlib.sha256(self.words.bounds.astype("<i8").tobytes()).hexdigest()
-        return f"weighted pairs {self.people} {self.largest} {layout}".encode()
+        return f"weighted pairs {self.people} {self.largest} {self.heaviest} {layout}".encode()
+
+    def weight_of(self, n: int, sharing: int) -> int:
+        """The largest weight of a person with n items on a device of so many people who share anything."""
+        return min(self.heaviest, self.largest // (sharing * n)) if n else 0
 
     def vector(self, own: Sequence[Longs]) -> Elements:
         """Of the ranks of the items that each person shares, ascending."""
@@ -196,10 +208,10 @@ class WeightedPairs:
         weights, words = [0] * self.people, np.zeros(self.words.words, np.uint64)
         for person, ranks in enumerate(own):
             x[person, ranks] = 1
-            weights[person] = self.largest // (sharing * len(ranks)) if len(ranks) else 0
+            weights[person] = self.weight_of(len(ranks), sharing)
             add_into(words, self.words.pack(np.sort(ranks), weights[person]))
         z = x * np.array(weights, np.uint64)[:, None]
-        left = self.weight.of(self.largest - int(z.sum()))
+        left = self.slack.of(self.largest - int(z.sum()))
         return np.concatenate([x.ravel(), z.ravel(), _by_bits(weights, self.weight), left, words])
 
     def inputs(self, x: Elements, r: Elements, one: int) -> Inputs:
@@ -215,7 +227,7 @@ class WeightedPairs:
             sums = multiplied(row, self.words.row_sums(weighted, t))
             rows[person] = added(rows[person], sums)
             chosen.append(inner(e[person * n : (person + 1) * n], bit))
-        linear = int(u[0]) * (int(total(z)) + self.weight.value(left) - self.largest * one)
+        linear = int(u[0]) * (int(total(z)) + self.slack.value(left) - self.largest * one)
         linear -= int(inner(e, z)) + self.words.word_sum(words, row, t)
         a, found = np.concatenate([bits, weights]), np.concatenate([b, np.array(chosen, np.uint64)])
         return Inputs(a, found, linear % MODULUS)
