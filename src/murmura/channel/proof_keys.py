@@ -72,8 +72,8 @@ class ProofKey:
 
     def link(self, report: ProvenReport, count: int) -> Elements:
         """What the numbers are multiplied with that say whose vector it is: for one admission in one window."""
-        told = report.federation + report.window.to_bytes(8, "little") + report.admission
-        return expand_numbers(derived(self.secret, "link", told), count)
+        named = report.federation + report.window.to_bytes(8, "little") + report.admission
+        return expand_numbers(derived(self.secret, "link", named), count)
 
     def seal(self, bound: bytes, challenge: bytes, content: bytes) -> bytes:
         """A share of a check, for the other aggregator: nonce (12), ciphertext, tag (16).

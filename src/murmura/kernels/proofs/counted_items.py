@@ -91,10 +91,10 @@ class CountedItems:
 
     def released(self, x: Elements) -> Elements:
         """How many people of the device share each item."""
-        return summed_people(x[: self.linked].reshape(self.people, -1))
+        return summed_vectors(x[: self.linked].reshape(self.people, -1))
 
 
-def summed_people(vectors: Elements) -> Elements:
+def summed_vectors(vectors: Elements) -> Elements:
     """The sum of the vectors of all people, (people, numbers)."""
     found: Elements = vectors[0].copy()
     for each in vectors[1:]:

@@ -38,7 +38,7 @@ import numpy as np
 from murmura.core.arrays import Longs
 from murmura.core.errors import SettingError
 from murmura.kernels.proofs.circuit import Inputs, RangeBits
-from murmura.kernels.proofs.counted_items import summed_people
+from murmura.kernels.proofs.counted_items import summed_vectors
 from murmura.kernels.proofs.field import (
     MODULUS,
     Elements,
@@ -144,7 +144,7 @@ class WeightedCounts:
 
     def released(self, x: Elements) -> Elements:
         """The weighted items of all people of the device."""
-        return summed_people(x[: self._parts[0]].reshape(self.people, -1))
+        return summed_vectors(x[: self._parts[0]].reshape(self.people, -1))
 
 
 @dataclass(frozen=True, eq=False)
