@@ -269,7 +269,10 @@ class TermsKeeper:
         self._log.append([terms_entry(content)], facts)
 
     def signed(self) -> bytes:
-        """The signatures of all three machines (64 each, zeros where there is none), then the terms."""
+        """What the federation is, signed by its three machines.
+
+        Their signatures (64 each, zeros where there is none), then the terms.
+        """
         signatures = self._store.fact("terms signatures")
         if self.terms is None or signatures is None:
             raise RefusedError("paused", "the terms of this federation are not agreed yet; try again later.")

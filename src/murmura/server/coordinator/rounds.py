@@ -363,7 +363,10 @@ class RoundRunner:
         check_signature(self._key.public, "ticket", upload.manifest + upload.report, upload.ticket)
 
     def take_individual_report(self, message: bytes | bytearray) -> bytes:
-        """An update that the server can read; answers with a receipt, the same one when it comes again."""
+        """An update, in readable mode only: the server can read each update.
+
+        The answer is a receipt, the same one when it comes again.
+        """
         live, before = self.published, self._counted
         if live is not None and live.individual_reports is None:
             raise malformed("this round adds up shares; the coordinator takes no update.")
