@@ -15,7 +15,7 @@ from murmura.server.aggregator.commitments import Agreement, LogWitness
 from murmura.server.coordinator.agreement import TermsKeeper
 from murmura.server.coordinator.coordinator import Coordinator
 from murmura.server.coordinator.rounds import RoundRunner
-from murmura.wire.refusals import RefusedError, json_object, malformed
+from murmura.wire.refusals import RefusedError, malformed
 from murmura.wire.wire import HASH_BYTES, REPORT_HEADER, SHARE_PRELUDE
 
 Method = Literal["GET", "POST", "DELETE", "OPTIONS"]
@@ -114,6 +114,7 @@ def _row(
     and `named` what its result is called in a JSON object.
     """
     name, method, path = address.split()
+    own = attrgetter(".".join(filter(None, (of, call.__name__))))
     kinds: dict[str, Any] = {"answers": BINARY if "bytes" in call.__annotations__["return"] else JSON}
     if "token" in taken:
         kinds["guard"] = "device"
@@ -121,8 +122,7 @@ def _row(
         kinds |= {"takes": BINARY, "largest": SMALL}
 
     def called(machine: Any, request: HttpRequest) -> Any:
-        whose = attrgetter(of)(machine) if of else machine
-        result = call(whose, *(request.part(one) for one in taken))
+        result = own(machine)(*(request.part(one) for one in taken))
         return {named: result} if named else result
 
     summary = (call.__doc__ or "").partition("\n")[0]
@@ -146,30 +146,23 @@ def _signed(address: str, call: Callable[..., Any], *taken: str, **more: Any) ->
     return replace(_row(address, call, *taken, **more), guard="coordinator")
 
 
-def _register(coordinator: Coordinator, body: bytes) -> dict[str, Any]:
-    """Join: a random token."""
-    fields = "joining takes a JSON object with at most a 'slot', a 'token', an 'admission' and its 'proof'."
-    read = json_object(body or b"{}", fields)
-    if set(read) - {"slot", "token", "admission", "proof"}:
-        raise malformed(fields)
-    return coordinator.register(read.get("slot"), read.get("token"), read.get("admission"), read.get("proof"))
-
-
-def _revoke(machine: Coordinator | Aggregator, body: bytes) -> int:
-    """Invitations that no longer count, signed by the admitter."""
-    return machine.revoke(body)
-
-
 SHARED: tuple[Endpoint[Coordinator | Aggregator], ...] = (
     Endpoint("key", "GET", "/key", "The public key of this machine.", lambda m, r: m.identity()),
     Endpoint("healthz", "GET", "/healthz", "Whether it works.", lambda m, r: {"ok": True}),
     Endpoint("metrics", "GET", "/metrics", "Counters for Prometheus.", lambda m, r: m.metrics(), TEXT),
     Endpoint("openapi", "GET", "/openapi.json", "This list.", None),
-    _row("revoke POST /revocations", _revoke, "body", named="revoked", largest=REVOKED_BYTES, guard="admitter"),
+    _row(
+        "revoke POST /revocations",
+        Coordinator.revoke,
+        "body",
+        named="revoked",
+        largest=REVOKED_BYTES,
+        guard="admitter",
+    ),
 )
 COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
     _row("about GET /federation", Coordinator.about),
-    _row("register POST /devices", _register, "body", takes=JSON, rate="registrations"),
+    _row("register POST /devices", Coordinator.join, "body", takes=JSON, rate="registrations"),
     _row("terms GET /terms", TermsKeeper.signed, of="rounds.keeper", cache=ASK_AGAIN),
     _row("log_head GET /log", Coordinator.log_head),
     _row("newest_model GET /model", Coordinator.newest_model, cache=ASK_AGAIN),

@@ -53,13 +53,13 @@ def aggregate(
     key = federation_options.public_key("--coordinator-key", coordinator_key)
     accepted = federation_options.public_key("--accept-terms", accept_terms)
     place = listen_address(host, port, tls_cert, tls_key, insecure, behind_proxy)
-    from murmura.server.admitter import FILE, Admitter
+    from murmura.server.admissions import FILE, Admitter
     from murmura.server.aggregator.aggregator import Aggregator
     from murmura.server.coordinator.agreement import fetch_identity
     from murmura.server.database import ServerDatabase
     from murmura.server.endpoints import AGGREGATOR
+    from murmura.server.http.limits import PageOrigin
     from murmura.server.http.machine_app import App
-    from murmura.server.http.origins import PageOrigin
     from murmura.server.http.serving import serve
     from murmura.wire.refusals import RefusedError, UnreachableError
 

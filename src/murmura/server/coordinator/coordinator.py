@@ -12,13 +12,13 @@ import re
 from typing import Any
 
 from murmura.channel.shares import Entropy
-from murmura.server.coordinator.published_models import CAME, LEFT
+from murmura.server.coordinator.public_log import CAME, LEFT
 from murmura.server.coordinator.rounds import Clock, RoundRunner
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement
 from murmura.wire.admission import Admission, check_join
 from murmura.wire.keys import ServerKey
-from murmura.wire.refusals import RefusedError, malformed
+from murmura.wire.refusals import RefusedError, json_object, malformed
 from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
@@ -36,6 +36,14 @@ class Coordinator:
         self.rounds = RoundRunner(setup, store, self.key, clock, entropy)
         self._desk = self.rounds.desk
         self.operator_token = store.fact_or("operator", lambda: entropy(32).hex().encode()).decode()
+
+    def join(self, body: bytes) -> dict[str, Any]:
+        """Join: a random token."""
+        said = "joining takes a JSON object with at most a 'slot', a 'token', an 'admission' and its 'proof'."
+        read = json_object(body or b"{}", said)
+        if set(read) - {"slot", "token", "admission", "proof"}:
+            raise malformed(said)
+        return self.register(*(read.get(name) for name in ("slot", "token", "admission", "proof")))
 
     def register(
         self, wanted: object = None, own: object = None, admission: object = None, proof: object = None
@@ -79,7 +87,10 @@ class Coordinator:
         return shown.public
 
     def revoke(self, message: bytes) -> int:
-        """Admissions that the admitter takes back lose their places; how many were named."""
+        """Invitations that no longer count, signed by the admitter.
+
+        They lose their places; the answer is how many were named.
+        """
         keys = self._desk.revoke(self.rounds.terms, message)
         there = "SELECT 1 FROM devices WHERE admission = ?"
         left = self._left(sum(self._store.row(there, (key,)) is not None for key in keys))
