@@ -5,8 +5,10 @@ Routes, limits and OpenAPI come from here; `dispatch` turns a request into the c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -110,11 +112,12 @@ def _row(
 ) -> Endpoint[Any]:
     """The row of a method, whose first sentence says what it is for; `address`: its name, "GET", its path.
 
-    `taken` are the parts of a request it takes, `of` says whose method it is where it is not the machine's own,
-    and `named` what its result is called in a JSON object.
+    It takes what the path names, then `taken` of the request. `of` says whose method it is, where it is not the
+    machine's own, and `named` what its result is called in a JSON object.
     """
     name, method, path = address.split()
     own = attrgetter(".".join(filter(None, (of, call.__name__))))
+    parts = (*re.findall(r"{(\w+)}", path), *taken)
     kinds: dict[str, Any] = {"answers": BINARY if "bytes" in call.__annotations__["return"] else JSON}
     if "token" in taken:
         kinds["guard"] = "device"
@@ -122,30 +125,17 @@ def _row(
         kinds |= {"takes": BINARY, "largest": SMALL}
 
     def called(machine: Any, request: HttpRequest) -> Any:
-        result = own(machine)(*(request.part(one) for one in taken))
+        if more.get("guard") == "operator":
+            machine.check_operator(request.token)
+        result = own(machine)(*(request.part(one) for one in parts))
         return {named: result} if named else result
 
     summary = (call.__doc__ or "").partition("\n")[0]
     return Endpoint(name, cast("Method", method), path, summary, called, **kinds | more)
 
 
-def _operator(address: str, call: Callable[..., Any], *taken: str, **more: Any) -> Endpoint[Coordinator]:
-    """A row that shows nothing and does nothing before it has seen the operator's token."""
-    row = _row(address, call, *taken, **more)
-
-    def guarded(coordinator: Coordinator, request: HttpRequest) -> Any:
-        coordinator.check_operator(request.token)
-        assert row.call is not None
-        return row.call(coordinator, request)
-
-    return replace(row, call=guarded, guard="operator")
-
-
-def _signed(address: str, call: Callable[..., Any], *taken: str, **more: Any) -> Endpoint[Aggregator]:
-    """What an aggregator does when the coordinator has signed for it."""
-    return replace(_row(address, call, *taken, **more), guard="coordinator")
-
-
+_operator = partial(_row, guard="operator")  # nothing is shown or done before its token was seen
+_signed = partial(_row, guard="coordinator")  # what an aggregator does when the coordinator has signed for it
 SHARED: tuple[Endpoint[Coordinator | Aggregator], ...] = (
     Endpoint("key", "GET", "/key", "The public key of this machine.", lambda m, r: m.identity()),
     Endpoint("healthz", "GET", "/healthz", "Whether it works.", lambda m, r: {"ok": True}),
@@ -166,20 +156,14 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
     _row("terms GET /terms", TermsKeeper.signed, of="rounds.keeper", cache=ASK_AGAIN),
     _row("log_head GET /log", Coordinator.log_head),
     _row("newest_model GET /model", Coordinator.newest_model, cache=ASK_AGAIN),
-    _row("log_entries GET /log/entries/{start}", Coordinator.log_entries, "start"),
-    _row(
-        "log_consistency GET /log/consistency/{first}/{size}",
-        Coordinator.log_consistency,
-        "first",
-        "size",
-        cache=IMMUTABLE,
-    ),
+    _row("log_entries GET /log/entries/{start}", Coordinator.log_entries),
+    _row("log_consistency GET /log/consistency/{first}/{size}", Coordinator.log_consistency, cache=IMMUTABLE),
     _row("leave DELETE /devices/me", Coordinator.leave, "token"),
     _row("round GET /round", Coordinator.manifest, cache=ASK_AGAIN, tagged=True),
     _row("last GET /round/last", Coordinator.last_manifest, cache=ASK_AGAIN),
     _row("events GET /events", Coordinator.news, answers=EVENTS),
-    _row("blob GET /m/{name}", Coordinator.blob, "name", cache=IMMUTABLE),
-    _row("since GET /m/{name}/since/{base}", Coordinator.since, "name", "base", cache=IMMUTABLE),
+    _row("blob GET /m/{name}", Coordinator.blob, cache=IMMUTABLE),
+    _row("since GET /m/{name}/since/{base}", Coordinator.since, cache=IMMUTABLE),
     _row("ticket POST /tickets", Coordinator.ticket, "token", "body"),
     _row(
         "letter POST /letters",
@@ -192,9 +176,9 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
     _row("answer_of GET /answer", Coordinator.answer, "token"),
     _operator("status GET /status", Coordinator.status),
     _operator("history GET /rounds", Coordinator.history, named="rounds"),
-    _operator("remove DELETE /devices/{slot}", Coordinator.remove, "slot"),
-    _operator("rollback POST /rollback/{done}", Coordinator.rollback, "done"),
-    _operator("order POST /orders/{what}", Coordinator.order, "what"),
+    _operator("remove DELETE /devices/{slot}", Coordinator.remove),
+    _operator("rollback POST /rollback/{done}", Coordinator.rollback),
+    _operator("order POST /orders/{what}", Coordinator.order),
     Endpoint("operator", "GET", "/operator", "The operator's page; it asks for the token.", None, HTML),
     *SHARED,
 )
@@ -203,7 +187,6 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
     _row(
         "describe POST /m/{name}",
         Agreement.take_description,
-        "name",
         "body",
         of="agreement",
         named="taken",
@@ -212,16 +195,12 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
     _row("log_size GET /log", LogWitness.known, of="witness", named="size"),
     _signed("append_log POST /log", Aggregator.append_log, "body", largest=LOG_BYTES),
     _signed("open_round POST /rounds", Aggregator.open_round, "body", largest=lambda a: a.opening_bytes),
-    _row("count GET /rounds/{name}", Aggregator.count, "name", named="reports"),
-    _signed("close_round POST /rounds/{name}/close", Aggregator.close_round, "name", "body"),
+    _row("count GET /rounds/{name}", Aggregator.count, named="reports"),
+    _signed("close_round POST /rounds/{name}/close", Aggregator.close_round, "body"),
     _signed(
-        "release POST /rounds/{name}/release",
-        Aggregator.release,
-        "name",
-        "body",
-        largest=lambda a: a.release_bytes,
+        "release POST /rounds/{name}/release", Aggregator.release, "body", largest=lambda a: a.release_bytes
     ),
-    _signed("forget POST /rounds/{name}/forget", Aggregator.forget, "name", "body", named="forgotten"),
+    _signed("forget POST /rounds/{name}/forget", Aggregator.forget, "body", named="forgotten"),
     _row(
         f"report POST {UPLOADS}",
         Aggregator.report,
