@@ -24,6 +24,7 @@ from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import FINISHED, answer, called_here, receive
+from murmura.server.organisations.folder import SiloTerms, SiloUsers
 from murmura.server.organisations.silo_messages import (
     SiloIntroduction,
     SiloReply,
@@ -31,8 +32,6 @@ from murmura.server.organisations.silo_messages import (
     as_array,
     name_of,
 )
-from murmura.server.organisations.silo_terms import SiloTerms
-from murmura.server.organisations.silo_users import SiloUsers
 
 
 class Silo:
