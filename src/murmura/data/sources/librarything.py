@@ -7,7 +7,6 @@ Vries and Reinders): the 7,279 users, 37,232 books and 749,401 ratings of FedeRa
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 import polars as pl
 
@@ -47,7 +46,7 @@ def _tagged(folder: SourceFolder, text: TextFile) -> pl.DataFrame:
 
 def _first_of_pair(text: TextFile) -> Rows:
     seen: set[tuple[str, str]] = set()
-    for number, line in _numbered(text):
+    for number, line in ((number, line) for number, line in text.lines() if line.strip()):
         fields = line.split("\t", 3) if "\t" in line else line.split(None, 3)
         if len(fields) < 3:
             yield number, fields
@@ -67,7 +66,7 @@ def _reviewed(folder: SourceFolder, text: TextFile) -> pl.DataFrame:
 
 
 def _rated(text: TextFile, silent: list[int]) -> Rows:
-    for number, line in _numbered(text):
+    for number, line in text.lines():
         start = line.find("{")
         if start < 0 or line.rstrip().endswith("= {}"):
             continue  # the line that opens the dictionary of the original program
@@ -82,12 +81,6 @@ def _rated(text: TextFile, silent: list[int]) -> Rows:
             silent[0] += 1
         else:
             yield number, [str(review.get(key, "")) for key in ("user", "work", "stars", "unixtime")]
-
-
-def _numbered(text: TextFile) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text.content.decode().split("\n"), 1):
-        if line.strip():
-            yield number, line.removesuffix("\r")
 
 
 def _checked(folder: SourceFolder, text: TextFile, rows: Rows, columns: tuple[ColumnSpec, ...]) -> pl.DataFrame:
