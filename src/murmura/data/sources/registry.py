@@ -26,13 +26,8 @@ from murmura.data.sources import (
     movielens,
     synthetic,
 )
-from murmura.data.sources.source import Source, SourceFolder
+from murmura.data.sources.source import Source
 from murmura.data.tables import interactions_file
-
-
-def _source(name: str, found: object) -> Source | None:
-    return found if isinstance(found, Source) and found.name == name else None
-
 
 # a new source is one file and one row here
 SOURCES: Registry[Source] = Registry(
@@ -60,7 +55,7 @@ SOURCES: Registry[Source] = Registry(
         "celeba": "murmura.lab.classification.celeba:CELEBA",
     },
     "a Source whose name is that of its entry point",
-    _source,
+    lambda name, found: found if isinstance(found, Source) and found.name == name else None,
 )
 ALIASES = {"embedded": movielens.EMBEDDED.name, "demo": movielens.EMBEDDED.name}
 MADE_UP: dict[str, Callable[[], Dataset]] = {"synth": synthetic.synth, "checkerboard": synthetic.board}
@@ -157,9 +152,9 @@ def _load(name_or_path: str | Path, data_dir: Path | str | None, how: Reading) -
     if name in MADE_UP:
         return MADE_UP[name]()
     if source is not None:
-        return _read(source, _folder_of(source, data_dir), how.skip_bad)
+        return source.load(_folder_of(source, data_dir), how.skip_bad)
     if path.is_dir():
-        return _read(recognise(path), path, how.skip_bad)
+        return recognise(path).load(path, how.skip_bad)
     if not name or interactions_file.looks_like_a_file(name) or path.exists():
         return interactions_file.read(path, how)
     raise SettingError(unknown_name(name))
@@ -235,9 +230,3 @@ def _folder_of(source: Source, data_dir: Path | str | None) -> Path:
         f"{source.name} is read from a data folder, but none is given: set {DATA_DIR} or pass --data-dir, "
         f"then {source.advice(Path('<data folder>') / source.place)}."
     )
-
-
-def _read(source: Source, path: Path, skip_bad: bool) -> Dataset:
-    folder = SourceFolder(path, source, skip_bad)
-    folder.refuse_if_missing()
-    return source.read(folder)

@@ -53,6 +53,14 @@ class Source:
         """The name of its folder under the data folder."""
         return self.folder or self.name
 
+    def load(self, folder: Path, skip_bad: bool) -> Dataset:
+        """The data set in a folder; where a required file is absent, says what to get and where to put it."""
+        if missing := self.missing(folder):
+            raise DataError(
+                f"{self.name} needs {', '.join(missing)}, but {folder} has no such file: {self.advice(folder)}."
+            )
+        return self.read(SourceFolder(folder, self, skip_bad))
+
     def missing(self, folder: Path) -> list[str]:
         """The required files that are not in `folder`."""
         return [file.name for file in self.files if file.required and not _present(folder / file.name)]
@@ -130,15 +138,6 @@ class SourceFolder:
             return None
         text = self.text(name, layout.encoding if layout else "utf-8")
         return SideFile(text, layout) if layout else SideFile.of(text)
-
-    def refuse_if_missing(self) -> None:
-        """Say what to get and where to put it when a required file is absent."""
-        missing = self.source.missing(self.path)
-        if missing:
-            raise DataError(
-                f"{self.source.name} needs {', '.join(missing)}, but {self.path} has no such file: "
-                f"{self.source.advice(self.path)}."
-            )
 
 
 def _present(path: Path) -> bool:

@@ -29,7 +29,7 @@ from murmura.data.tables.column_kinds import (
     time_sentence,
     times_of,
 )
-from murmura.data.tables.dialect import BY_SUFFIX, is_known, named
+from murmura.data.tables.dialect import BY_SUFFIX, named
 from murmura.data.tables.own_layout import TableReading, own_layout, require_names, said_columns
 from murmura.data.tables.side_file import relation_of
 from murmura.data.tables.text_file import read_own_text, read_raw
@@ -58,9 +58,8 @@ def read_frame(where: str, frame: pl.DataFrame, reading: TableReading) -> Datase
     names = named(frame.columns, reading.columns)
     require_names(where, frame.columns, names)
     table = checked_columns(where, frame, names, reading.may_repeat, reading.skip_bad)
-    odd = not (all(is_known(*one) for one in names.items()) or set(names) <= set(reading.columns))
-    name = Path(where).name
-    return _dataset(name, table, names, reading, (f"{name}: {said_columns(names)}.",) if odd else ())
+    name, said = Path(where).name, said_columns(names, reading.columns)
+    return _dataset(name, table, names, reading, (f"{name}: {said}.",) if said else ())
 
 
 def looks_like_a_file(name: str) -> bool:
