@@ -94,8 +94,11 @@ def write_table(path: Path, data: Interactions) -> None:
     if suffix not in WRITTEN:
         raise SettingError(f"the file to write must end in {', '.join(WRITTEN)}, but is '{path.name}'.")
     frame = as_frame(data)
-    if suffix == ".tsv":
-        _refuse_breaks(path, frame)
+    for part in ("user", "item") if suffix == ".tsv" else ():  # which has no quotes around a tab or a break
+        if frame[part].dtype == pl.String and frame[part].str.contains(r"[\t\r\n]").any():
+            raise SettingError(
+                f"{path}: a {part} id holds a tab or line break; write .csv or .parquet instead."
+            )
     with whole_file(path, DataError) as file:
         if suffix == ".parquet":
             frame.write_parquet(file)
@@ -113,15 +116,6 @@ def as_frame(data: Interactions) -> pl.DataFrame:
         pl.Series("value", data.value),
     ]
     return pl.DataFrame(columns if data.time is None else [*columns, pl.Series("time", data.time)])
-
-
-def _refuse_breaks(path: Path, frame: pl.DataFrame) -> None:
-    """A tab-separated file has no quotes: an id that holds a tab or a line break cannot be told apart."""
-    for part in ("user", "item"):
-        if frame[part].dtype == pl.String and frame[part].str.contains(r"[\t\r\n]").any():
-            raise SettingError(
-                f"{path}: a {part} id holds a tab or line break; write .csv or .parquet instead."
-            )
 
 
 MAGIC = b"PAR1"

@@ -160,12 +160,8 @@ def _sentence(row: dict[str, Any], columns: tuple[ColumnSpec, ...], width: int, 
 
 def lines(text: TextFile, layout: TextLayout) -> Iterator[tuple[int, list[str] | None]]:
     """The lines of a file that are not blank, cut as the layout says."""
-    rows = _quoted_lines(text, layout) if layout.quoted else _plain_lines(text, layout)
-    return islice(rows, int(layout.header), None)
-
-
-def _plain_lines(text: TextFile, layout: TextLayout) -> Iterator[tuple[int, list[str]]]:
-    return ((number, line.split(layout.separator)) for number, line in text.lines() if line)
+    plain = ((number, line.split(layout.separator)) for number, line in text.lines() if line)
+    return islice(_quoted_lines(text, layout) if layout.quoted else plain, int(layout.header), None)
 
 
 def _quoted_lines(text: TextFile, layout: TextLayout) -> Iterator[tuple[int, list[str] | None]]:
@@ -289,7 +285,8 @@ def _kind_of(text: TextFile, layout: TextLayout, part: str, place: int) -> Colum
 
     fields = column(SAMPLE)
     if part == "value":
-        return _kind_of_values(fields)
+        commas, points = fields.str.contains(DECIMAL_COMMA), fields.str.contains(".", literal=True)
+        return ColumnKind.DECIMAL_COMMA if commas.any() and not points.any() else ColumnKind.VALUE
     kind = kind_of_times(fields)
     if not tells_day_from_month(kind, fields):
         every = column(None)
@@ -300,8 +297,3 @@ def _kind_of(text: TextFile, layout: TextLayout, part: str, place: int) -> Colum
                 f"such as {quoted(fields[0])}; write them as 2012-04-30."
             )
     return kind
-
-
-def _kind_of_values(fields: pl.Series) -> ColumnKind:
-    commas, points = fields.str.contains(DECIMAL_COMMA), fields.str.contains(".", literal=True)
-    return ColumnKind.DECIMAL_COMMA if commas.any() and not points.any() else ColumnKind.VALUE
