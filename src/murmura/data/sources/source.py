@@ -47,6 +47,7 @@ class Source:
     archive: str | None = None  # where a zip file with all files lies
     files_at: str | None = None  # or where the files lie one by one
     how: str = ""  # what to do when it cannot be downloaded
+    like: Callable[[Path], Source | None] | None = None  # the source of another folder of such files
 
     @property
     def place(self) -> str:
@@ -138,6 +139,15 @@ class SourceFolder:
             return None
         text = self.text(name, layout.encoding if layout else "utf-8")
         return SideFile(text, layout) if layout else SideFile.of(text)
+
+
+def begins(folder: Path, header: str) -> bool:
+    """Whether a tab-separated file of a folder begins with this header."""
+    for path in folder.glob("*.tsv"):
+        with path.open("rb") as file:
+            if file.read(len(header)) == header.encode():
+                return True
+    return False
 
 
 def _present(path: Path) -> bool:
