@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.evaluation.beyond_accuracy import HEAD, ranked_shares
 from murmura.lab.analyses.item_exposure import Bias, Frequencies
+from murmura.lab.analyses.popularity_curves import HEAD, ranked_shares
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, estimate_cell, number, plain_table

@@ -21,9 +21,10 @@ from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import RunError
 from murmura.engine.run_folder import ITEM_ROWS, LISTS, Run
-from murmura.evaluation.beyond_accuracy import gini_index, head_share, rank_correlation
+from murmura.evaluation.beyond_accuracy import gini_index
 from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.intervals import Interval, seed_interval
+from murmura.lab.analyses.popularity_curves import head_share, rank_correlation
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import named_data
 from murmura.studies.sweep.folder import SweepPoint

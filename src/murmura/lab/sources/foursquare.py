@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.errors import DataError
-from murmura.data.sources.amazon import FEDBPR_FILES
-from murmura.data.sources.source import Source, SourceFile, SourceFolder
+from murmura.data.sources.source import Source, SourceFile, SourceFolder, begins
 from murmura.data.tables.column_kinds import ColumnKind, TextLayout
 from murmura.data.tables.side_file import relation_of
 from murmura.data.tables.text_table import interactions_of
+from murmura.lab.sources.amazon import FEDBPR_FILES
 
 CHECK_INS = TextLayout(
     "\t",
@@ -21,7 +22,6 @@ CHECK_INS = TextLayout(
     header=True,
     repeats=True,  # people come back
 )
-HEADER = "user_id\tvenue_id\ttype\tutc"
 _LOST = "\x1a"  # what the owner's export left of each byte outside ASCII: 'Café' is 'Caf\x1a\x1a' or 'Caf\x1a'
 
 
@@ -45,7 +45,7 @@ def clean(name: str) -> str:
 
 def root_of() -> dict[str, str]:
     """The root category of every venue type we know."""
-    table = files("murmura.data.sources").joinpath("foursquare_roots.tsv").read_text("utf-8")
+    table = files("murmura.lab.sources").joinpath("foursquare_roots.tsv").read_text("utf-8")
     return dict(line.split("\t") for line in table.splitlines()[1:])
 
 
@@ -83,12 +83,6 @@ _ITALY = {
     "Venice": "709c94b36fcebc85e16f68b29c805c8ce784ef61bc2bf3b2e6024a41c24cc514",
 }
 
-ITALY = Source(
-    "foursquare-italy", "Foursquare check-ins, six Italian cities (FPL, SAC 2021)", _OWNER, _TERMS, _PAGE,
-    tuple(SourceFile(f"{city}.tsv", sha256) for city, sha256 in _ITALY.items()),
-    read, files_at=FEDBPR_FILES,
-)  # fmt: skip
-
 
 def country(name: str) -> Source:
     """The source of a folder of city files for which nobody offers a download."""
@@ -97,6 +91,18 @@ def country(name: str) -> Source:
         how="write one tab-separated file per city (user_id, venue_id, type, utc) from D. Yang's check-ins "
         "(https://sites.google.com/site/yangdingqi/home/foursquare-dataset)",
     )  # fmt: skip
+
+
+def like(folder: Path) -> Source | None:
+    """The source of a folder of anybody's city files."""
+    return country(folder.name) if begins(folder, "user_id\tvenue_id\ttype\tutc") else None
+
+
+ITALY = Source(
+    "foursquare-italy", "Foursquare check-ins, six Italian cities (FPL, SAC 2021)", _OWNER, _TERMS, _PAGE,
+    tuple(SourceFile(f"{city}.tsv", sha256) for city, sha256 in _ITALY.items()),
+    read, files_at=FEDBPR_FILES, like=like,
+)  # fmt: skip
 
 
 BRAZIL = country("foursquare-brazil")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError
-from murmura.data.sources.source import Source, SourceFile, SourceFolder
+from murmura.data.sources.source import Source, SourceFile, SourceFolder, begins
 from murmura.data.tables.column_kinds import ColumnKind, TextLayout, quoted_names
 
 # ids are text even where they look like numbers: their order decides ties, and the papers' was that of text
@@ -17,7 +19,6 @@ _KINDS = {
 _NAMES = {"user": "user_id", "item": "item_id", "value": "rating", "time": "utc"}
 RATINGS = TextLayout("\t", _NAMES, _KINDS, header=True)
 ORIGINAL = TextLayout(",", {"user": 0, "item": 1, "value": 2, "time": 3}, _KINDS, width=4)
-HEADER = "user_id\titem_id\trating\tutc"
 
 
 def read(folder: SourceFolder) -> Dataset:
@@ -41,10 +42,14 @@ def _file(folder: SourceFolder) -> str:
     return found[0]
 
 
-def category(name: str, pattern: str) -> Source:
+def like(folder: Path) -> Source | None:
     """The source of a folder with the ratings of any product category."""
+    headed = begins(folder, "user_id\titem_id\trating\tutc")
+    if not headed and not any(folder.glob("ratings_*.csv*")):
+        return None
+    pattern = "*.tsv" if headed else "ratings_*.csv"
     return Source(
-        name, f"Amazon ratings ({name})", "J. McAuley, UC San Diego", _TERMS,
+        folder.name, f"Amazon ratings ({folder.name})", "J. McAuley, UC San Diego", _TERMS,
         "https://cseweb.ucsd.edu/~jmcauley/datasets/amazon/links.html", (SourceFile(pattern),), read,
     )  # fmt: skip
 
@@ -60,5 +65,5 @@ DIGITAL_MUSIC = Source(
     "J. McAuley, UC San Diego", _TERMS,
     "https://github.com/sisinflab/FedBPR",
     (SourceFile("AmazonDigitalMusic.tsv", _SHA256),),
-    read, files_at=FEDBPR_FILES,
+    read, files_at=FEDBPR_FILES, like=like,
 )  # fmt: skip

@@ -7,12 +7,11 @@ Vries and Reinders): the 7,279 users, 37,232 books and 749,401 ratings of FedeRa
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-
-import polars as pl
+from dataclasses import replace
 
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError
+from murmura.core.interactions import Interactions
 from murmura.data.sources.source import Source, SourceFolder, side
 from murmura.data.tables.column_kinds import ColumnKind, ColumnSpec
 from murmura.data.tables.text_file import TextFile
@@ -30,24 +29,23 @@ def read(folder: SourceFolder) -> Dataset:
     for name in ("reviews.txt", "reviews.json", UNTIMED):
         if (folder.path / name).exists() or (folder.path / f"{name}.gz").exists():
             text = folder.text(name)
-            frame = _tagged(folder, text) if name == UNTIMED else _reviewed(folder, text)
-            interactions = interactions_of([frame])
+            interactions = _tagged(folder, text) if name == UNTIMED else _reviewed(folder, text)
             return folder.dataset(interactions, Catalogue(interactions.items))
     raise DataError(f"librarything needs reviews.txt or UI2.txt: {folder.source.advice(folder.path)}.")
 
 
-def _tagged(folder: SourceFolder, text: TextFile) -> pl.DataFrame:
+def _tagged(folder: SourceFolder, text: TextFile) -> Interactions:
     """User, work, twice the rating, tag: one line per tag, of which the first of a pair counts."""
     folder.notes.append(
         f"{text.path.name} has no times: a split by time refuses it; put reviews.txt beside it for one."
     )
-    frame = _checked(folder, text, _first_of_pair(text), (_USER, _ITEM, _VALUE))
-    return frame.with_columns(pl.col("value") / 2)
+    rows = _checked(folder, text, _first_of_pair(text), (_USER, _ITEM, _VALUE))
+    return replace(rows, value=rows.value / 2)
 
 
 def _first_of_pair(text: TextFile) -> Rows:
     seen: set[tuple[str, str]] = set()
-    for number, line in _numbered(text):
+    for number, line in ((number, line) for number, line in text.lines() if line.strip()):
         fields = line.split("\t", 3) if "\t" in line else line.split(None, 3)
         if len(fields) < 3:
             yield number, fields
@@ -56,18 +54,18 @@ def _first_of_pair(text: TextFile) -> Rows:
             yield number, fields[:3]
 
 
-def _reviewed(folder: SourceFolder, text: TextFile) -> pl.DataFrame:
+def _reviewed(folder: SourceFolder, text: TextFile) -> Interactions:
     """One Python dictionary per line, perhaps after `reviews[...] = `; reviews without stars are no ratings."""
     silent = [0]
-    frame = _checked(folder, text, _rated(text, silent), (_USER, _ITEM, _VALUE, _TIME))
+    rows = _checked(folder, text, _rated(text, silent), (_USER, _ITEM, _VALUE, _TIME))
     if silent[0]:
         reviews = "review gives no stars and is" if silent[0] == 1 else "reviews give no stars and are"
         folder.notes.append(f"{text.path.name}: {silent[0]:,} {reviews} left out.")
-    return frame
+    return rows
 
 
 def _rated(text: TextFile, silent: list[int]) -> Rows:
-    for number, line in _numbered(text):
+    for number, line in text.lines():
         start = line.find("{")
         if start < 0 or line.rstrip().endswith("= {}"):
             continue  # the line that opens the dictionary of the original program
@@ -84,18 +82,12 @@ def _rated(text: TextFile, silent: list[int]) -> Rows:
             yield number, [str(review.get(key, "")) for key in ("user", "work", "stars", "unixtime")]
 
 
-def _numbered(text: TextFile) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(text.content.decode().split("\n"), 1):
-        if line.strip():
-            yield number, line.removesuffix("\r")
-
-
-def _checked(folder: SourceFolder, text: TextFile, rows: Rows, columns: tuple[ColumnSpec, ...]) -> pl.DataFrame:
+def _checked(folder: SourceFolder, text: TextFile, rows: Rows, columns: tuple[ColumnSpec, ...]) -> Interactions:
     frame, bad = read_careful(text.path, rows, columns, len(columns), False, folder.skip_bad)
     folder.notes.extend(left_out(text.path.name, bad))
     if not len(frame):
         raise DataError(f"{text.path}: the file must hold at least one rating, but has none; get it again.")
-    return frame
+    return interactions_of([frame])
 
 
 LIBRARYTHING = Source(
