@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.algorithms import optimisers
-from murmura.algorithms.fpl.federank import draw_triples, join, split
+from murmura.algorithms.fpl.fpl import draw_triples
 from murmura.algorithms.kgflex.gain import Measure, draw_negatives, gain, select
 from murmura.algorithms.kgflex.loop_arrays import LARGEST, SPREAD, entropy_table
+from murmura.algorithms.optimisers import join, split
 from murmura.algorithms.preset import Preset
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
