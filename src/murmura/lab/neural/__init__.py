@@ -1,4 +1,4 @@
-"""Everything that needs torch: networks and their training, arrays in and arrays out.
+"""Rivals that are networks, for the tables of papers: fitted by torch, from arrays to arrays.
 
 The modules that import torch are imported only to fit; a fitted model answers in numpy, without torch.
 """

@@ -14,11 +14,11 @@ from murmura.core.arrays import Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
-from murmura.neural import require_torch
-from murmura.neural.histories import Histories
+from murmura.lab.neural import require_torch
+from murmura.lab.neural.histories import Histories
 
 if TYPE_CHECKING:
-    from murmura.neural.training_loop import Fit
+    from murmura.lab.neural.training_loop import Fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +56,18 @@ class NetworkBaseline(Baseline):
     learning_rate: float
     l2: float
 
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse to begin without torch as well."""
+        require_torch(self.name)
+        super().check(train, seed)
+
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> NetworkModel:
         """Train the network on one thread; needs the extra `neural`."""
-        require_torch(self.name)
         require_rows(train, self.name)
         self.check(train, seed)
-        from murmura.neural.training_loop import BatchSchedule, Fit
+        from murmura.lab.neural.training_loop import BatchSchedule, Fit
 
         read = self.model.reads.of(train)
 

@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from murmura.core.arrays import Ints
-from murmura.neural.histories import Histories
-from murmura.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
+from murmura.lab.neural.histories import Histories
+from murmura.lab.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
 
 SPREAD = 0.01  # standard deviation of a new embedding, as in the paper
 

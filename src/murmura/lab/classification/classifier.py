@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from murmura.core.arrays import Ints, Longs
-from murmura.neural.classifier_layout import POOL, ClassifierLayout
-from murmura.neural.training_loop import Params, one_thread
+from murmura.lab.classification.classifier_layout import POOL, ClassifierLayout
+from murmura.lab.neural.training_loop import Params, one_thread
 
 Arrays = Mapping[str, NDArray[Any]]
 AT_ONCE = 250  # samples answered together: their activations stay near the processor

@@ -1,6 +1,6 @@
 """Kang and McAuley: Self-attentive sequential recommendation (ICDM 2018), SASRec.
 
-The network is trained with torch (`neural.sasrec_network` has the formulas and says where it departs from the
+The network is trained with torch (`sasrec_network` has the formulas and says where it departs from the
 paper); it answers in numpy, from the end of a person's history.
 """
 
@@ -15,20 +15,20 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Pairs, popularity
-from murmura.baselines.networks import NetworkBaseline, NetworkModel
-from murmura.core.arrays import Ints, Longs, Singles
+from murmura.core.arrays import Bools, Ints, Longs, Singles
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, latest_each
 from murmura.core.model import Arrays
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, Positive, settings
-from murmura.neural import require_torch
-from murmura.neural.answers import last_states
-from murmura.neural.histories import Sequences, Windows, shuffle_keys, windows
+from murmura.lab.neural import require_torch
+from murmura.lab.neural.histories import Sequences, Windows, shuffle_keys, windows
+from murmura.lab.neural.networks import NetworkBaseline, NetworkModel
 
 if TYPE_CHECKING:
-    from murmura.neural.training_loop import Fit
+    from murmura.lab.neural.training_loop import Fit
 
+EPSILON = 1e-5  # added to a variance before its root, in training too
 PUBLIC = Rng(np.zeros(2, np.uint32))  # shuffles items of one time when asked: whatever the seed, always alike
 
 
@@ -78,6 +78,52 @@ class SasRecModel(NetworkModel):
         return self.spread(scores, self.read.histories.item)
 
 
+def last_states(network: Arrays, heads: int, read: Windows) -> Singles:
+    """(rows, dim) the state at the end of every window; its product with the items' vectors is their scores."""
+    width, d = read.column.shape[1], network["item"].shape[1]
+    x: Singles = np.float32(d**0.5) * network["item"][read.column] + network["place"][:width]
+    blocks = sum(name.startswith("query") for name in network)
+    step = np.arange(width)
+    earlier: Bools = (step <= step[:, None])[None]
+    for n in range(1, blocks + 1):
+        asking = x
+        if n == blocks:  # nothing but the last place is asked for any more
+            asking, earlier = x[np.arange(len(x)), read.size - 1][:, None], _within(step, read.size)
+        x = asking + _attention(network, n, heads, asking, x, earlier)
+        inner = np.maximum(
+            _norm(network, f"feed{n}", x) @ network[f"inner{n}_weight"] + network[f"inner{n}_bias"], 0
+        )
+        x = x + inner @ network[f"outer{n}_weight"] + network[f"outer{n}_bias"]
+    return _norm(network, "last", x[:, 0])
+
+
+def _within(step: Longs, size: Longs) -> Bools:
+    inside: Bools = step < size[:, None, None]
+    return inside
+
+
+def _attention(network: Arrays, n: int, heads: int, asking: Singles, x: Singles, seen: Bools) -> Singles:
+    """What the places of `asking` gather from those of `x` that they may see, head by head."""
+    at, every = _norm(network, f"attend{n}", asking), _norm(network, f"attend{n}", x)
+    query, key, value = (
+        (source @ network[f"{name}{n}_weight"]).reshape(len(x), -1, heads, x.shape[2] // heads).swapaxes(1, 2)
+        for name, source in (("query", at), ("key", every), ("value", every))
+    )
+    weight = query @ key.swapaxes(2, 3) / np.float32(key.shape[3] ** 0.5)
+    weight = np.where(seen[:, None], weight, np.float32(-np.inf))
+    weight = np.exp(weight - weight.max(3, keepdims=True))
+    weight /= weight.sum(3, keepdims=True)
+    gathered: Singles = (weight @ value).swapaxes(1, 2).reshape(asking.shape)
+    return gathered
+
+
+def _norm(network: Arrays, name: str, x: Singles) -> Singles:
+    centred = x - x.mean(-1, keepdims=True)
+    scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + EPSILON)
+    normed: Singles = scaled * network[f"{name}_scale"] + network[f"{name}_shift"]
+    return normed
+
+
 @settings
 class SasRec(NetworkBaseline):
     """What comes next, by attention to what came before.
@@ -120,7 +166,7 @@ class SasRec(NetworkBaseline):
 
     def trained(self, read: Sequences, fit: Fit) -> Arrays:
         """Adam on the softmax of what comes next."""
-        from murmura.neural import sasrec_network
+        from murmura.lab.neural import sasrec_network
 
         shape = sasrec_network.Shape(self.dim, self.blocks, self.heads, self.length, self.dropout)
         return sasrec_network.train(read, shape, self.negatives, fit)
@@ -139,6 +185,6 @@ class SasRec(NetworkBaseline):
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The unmet items that are set against the next ones, by the generator of that seed and epoch."""
         require_torch(self.name)
-        from murmura.neural import sasrec_network
+        from murmura.lab.neural import sasrec_network
 
         return sasrec_network.drawn_negatives(Sequences.of(train), self.negatives, seed, epoch)

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from murmura.neural.histories import Histories
-from murmura.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
+from murmura.lab.neural.histories import Histories
+from murmura.lab.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
 
 BIAS = 0.001  # standard deviation of a new bias, as in the authors' code
 

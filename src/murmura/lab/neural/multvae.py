@@ -1,6 +1,6 @@
 """Liang, Krishnan, Hoffman and Jebara: Variational autoencoders for collaborative filtering (WWW 2018).
 
-Mult-VAE^PR. The network is trained with torch (`neural.multvae_network` has the formulas); it answers in
+Mult-VAE^PR. The network is trained with torch (`multvae_network` has the formulas); it answers in
 numpy, without noise: z is the mean.
 """
 
@@ -13,14 +13,14 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import popularity
-from murmura.baselines.networks import NetworkBaseline, NetworkModel
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.model import Arrays
 from murmura.core.settings import Count, Positive, settings
-from murmura.neural.histories import Histories
+from murmura.lab.neural.histories import Histories
+from murmura.lab.neural.networks import NetworkBaseline, NetworkModel
 
 if TYPE_CHECKING:
-    from murmura.neural.training_loop import Fit
+    from murmura.lab.neural.training_loop import Fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class MultVae(NetworkBaseline):
 
     def trained(self, read: Histories, fit: Fit) -> Arrays:
         """Adam on the annealed bound."""
-        from murmura.neural import multvae_network
+        from murmura.lab.neural import multvae_network
 
         encoder, latent, decoder = map(int, self.topology.split("-"))
         noise = multvae_network.Noise(self.dropout, self.anneal_cap, self.anneal_epochs)

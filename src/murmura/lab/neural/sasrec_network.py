@@ -22,9 +22,9 @@ from torch.nn import functional
 
 from murmura.core.arrays import Ints
 from murmura.core.rng import Rng, server_secret
-from murmura.neural.answers import EPSILON
-from murmura.neural.histories import Sequences, windows
-from murmura.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
+from murmura.lab.neural.histories import Sequences, windows
+from murmura.lab.neural.sasrec import EPSILON
+from murmura.lab.neural.training_loop import Arrays, Fit, Params, one_thread_generator, optimise
 
 SPREAD = 0.02  # standard deviation of a new embedding
 

@@ -1,29 +1,32 @@
 """He, Liao, Zhang, Nie, Hu and Chua: Neural collaborative filtering (WWW 2017), NeuMF.
 
-The network is trained with torch (`murmura.neural.neumf_network` has the formulas); it answers in numpy.
+The network is trained with torch (`neumf_network` has the formulas); it answers in numpy.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.baselines.base import Pairs, popularity
-from murmura.baselines.networks import NetworkBaseline, NetworkModel
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.settings import Count, Positive, settings
-from murmura.neural import require_torch
-from murmura.neural.answers import Tower
-from murmura.neural.histories import Histories
+from murmura.lab.neural import require_torch
+from murmura.lab.neural.histories import Histories
+from murmura.lab.neural.networks import NetworkBaseline, NetworkModel
 
 if TYPE_CHECKING:
-    from murmura.neural.training_loop import Fit
+    from murmura.lab.neural.training_loop import Fit
+
+Matrix = NDArray[Any]  # as precise as the network it came from
+Vector = NDArray[Any]
 
 FOLD_IN = 50  # at most so many steps towards a stranger's vectors
 
@@ -79,6 +82,59 @@ class NeuMfModel(NetworkModel):
         return Tower.of(self.network)
 
 
+class Tower(NamedTuple):
+    """The network of `neumf_network` with everything that does not depend on the user worked out."""
+
+    gmf: Matrix  # (items, factors) q_i * h
+    first: Matrix  # (items, width 1) the item's half of W_1 [p', q'] + b_1
+    entry: Matrix  # (embedding, width 1) the user's half of W_1
+    layers: tuple[tuple[Matrix, Vector], ...]  # W_2, b_2, ...
+    last: Vector  # h of the tower
+    bias: Vector  # (1,)
+
+    @staticmethod
+    def of(network: dict[str, NDArray[Any]]) -> Tower:
+        """From the parameters by name."""
+        factors, half = network["user_gmf"].shape[1], network["user_mlp"].shape[1]
+        output, first = network["output_weight"][:, 0], network["tower1_weight"]
+        depth = sum(name.startswith("tower") for name in network) // 2
+        return Tower(
+            network["item_gmf"] * output[:factors],
+            network["item_mlp"] @ first[half:] + network["tower1_bias"],
+            np.ascontiguousarray(first[:half]),
+            tuple((network[f"tower{n}_weight"], network[f"tower{n}_bias"]) for n in range(2, depth + 1)),
+            output[factors:],
+            network["output_bias"],
+        )
+
+    def score(self, gmf: Vector, mlp: Vector) -> Vector:
+        """The score of every item for a user with these two vectors."""
+        return self._score(gmf, self._climb(mlp)[-1])
+
+    def loss(self, gmf: Vector, mlp: Vector, wanted: Vector, weight: Vector) -> tuple[float, Vector, Vector]:
+        """The weighted cross entropy of all items against `wanted` (0 or 1); its gradient by both vectors."""
+        floors = self._climb(mlp)
+        score = self._score(gmf, floors[-1])
+        loss = float(weight @ np.logaddexp(0, np.where(wanted > 0, -score, score)))
+        sigmoid = np.exp(-np.logaddexp(0, -score))  # never overflows
+        slope = (weight * (sigmoid - wanted)).astype(score.dtype)
+        back = np.outer(slope, self.last) * (floors[-1] > 0)
+        for (matrix, _), floor in zip(reversed(self.layers), reversed(floors[:-1])):
+            back = (back @ matrix.T) * (floor > 0)
+        return loss, slope @ self.gmf, self.entry @ back.sum(0)
+
+    def _climb(self, mlp: Vector) -> list[Matrix]:
+        """What each floor of the tower hands to the next: (items, width) each."""
+        floors = [np.maximum(self.first + mlp @ self.entry, 0)]
+        for matrix, bias in self.layers:
+            floors.append(np.maximum(floors[-1] @ matrix + bias, 0))
+        return floors
+
+    def _score(self, gmf: Vector, top: Matrix) -> Vector:
+        score: Vector = self.gmf @ gmf + top @ self.last + self.bias
+        return score
+
+
 @settings
 class NeuMf(NetworkBaseline):
     """A factorisation and a tower of layers, trained side by side on positives and drawn negatives.
@@ -101,7 +157,7 @@ class NeuMf(NetworkBaseline):
 
     def trained(self, read: Histories, fit: Fit) -> Arrays:
         """Adam on the cross entropy of pairs."""
-        from murmura.neural import neumf_network
+        from murmura.lab.neural import neumf_network
 
         layers = tuple(map(int, self.layers.split("-")))
         return neumf_network.train(read, self.factors, layers, self.negatives, fit)
@@ -109,6 +165,6 @@ class NeuMf(NetworkBaseline):
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The items drawn beside every training pair, by the generator of that seed and epoch."""
         require_torch(self.name)
-        from murmura.neural import neumf_network
+        from murmura.lab.neural import neumf_network
 
         return neumf_network.drawn_negatives(Histories.of(train), self.negatives, seed, epoch)
