@@ -17,6 +17,7 @@ from murmura.lab.classification.learning import AGREEMENT, baseline_of, printed_
 from murmura.lab.papers.data_facts import GROUPS, SIZES, TRAINING
 from murmura.lab.papers.experiments import AS_COMPARE, Experiment, Row
 from murmura.lab.papers.reproduce import ExperimentPlace
+from murmura.lab.papers.reproduction_folder import RowChoice
 from murmura.report.sections.differences import pair_table, paired_table
 from murmura.report.summary import ModelSummary, Results, decimals_for, named_tests, summarise, tests_against
 from murmura.report.table import (
@@ -30,7 +31,6 @@ from murmura.report.table import (
     plain_table,
 )
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.reproduction_folder import RowChoice
 from murmura.studies.search.folder import Trial, best
 from murmura.studies.sweep.folder import points
 from murmura.studies.sweep.section import MEAN_DISPARITY
