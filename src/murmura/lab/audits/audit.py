@@ -29,7 +29,7 @@ from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.lab.audits.attack import Attack
 from murmura.lab.audits.attacked_training import AttackedTraining, AttackResult
 from murmura.lab.audits.colluding_clients import PoisoningAttack
-from murmura.lab.audits.fedsplit_updates import HintsAlone
+from murmura.lab.audits.fedsplit_updates import HINTS_ALONE
 from murmura.lab.audits.judge import AttackScores, known_mean
 from murmura.lab.audits.poisoned_training import DEFAULT, Intervals, PoisoningFinding, PoisoningPlan, poison
 from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
@@ -41,7 +41,7 @@ from murmura.studies.fit.run import prepare_run, read_config
 
 FILE = "audit.json"
 ENTRIES = "entries"  # in the file of a comparison: label -> what was found
-HINTS = HintsAlone.name  # the reference of guessed ratings
+HINTS = HINTS_ALONE.name  # the reference of guessed ratings
 EPSILON, CLAIMED = "epsilon at least", "claimed epsilon"
 
 

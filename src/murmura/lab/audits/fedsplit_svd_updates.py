@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -64,27 +63,23 @@ class _GroupVectors:
         return max(EXACT, self.lost * float(self.counts.sum()) / max(1.0, numbers))
 
 
-class FedSplitSvdRatings(RatingAttack):
-    """Everyone's row of U and bias, and what the vectors leave out, by least squares with the sums held to."""
+def fedsplit_svd_ratings(observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
+    """Everyone's row of U and bias, and what the vectors leave out, by least squares with the sums held to.
 
-    name: ClassVar[str] = "fedsplit-svd-ratings"
-    title: ClassVar[str] = "ratings, from singular vectors, who rated what and those known already"
-    against: ClassVar[tuple[str, ...]] = ("fedsplit-svd",)
-
-    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
-        """mu + b_u + X, as far as the update tells; mu + b_u for an item it does not speak of."""
-        sent_update = next(one for one in observed.phase("factors") if one.client == asked.client)
-        k, mu = int(known.settings["factors"]), float(sent_update.model["mu"].reshape(-1)[0])
-        table, person, item = update_table(sent_update, known.info.items), asked.person, asked.item
-        shrink, people = float(known.settings["shrink_bias"]), asked.people
-        said = _GroupVectors(table[:, :k], table[:, k : 2 * k], table[:, -2], table[:, -1], shrink, people)
-        spoken = said.counts[item] > 0
-        rows = _Rows(person[spoken], item[spoken], known_values(asked.hints, person, item)[spoken] - mu)
-        with threadpool_limits(1, "blas"):
-            theta, rest = _joint(said, rows, *_alone(said, rows))
-        guesses: Floats = mu + theta[person, k]
-        guesses[spoken] += np.einsum("nk,nk->n", said.ratings[rows.item], theta[rows.person, :k]) + rest
-        return guesses
+    mu + b_u + X, as far as the update tells; mu + b_u for an item it does not speak of.
+    """
+    sent_update = next(one for one in observed.phase("factors") if one.client == asked.client)
+    k, mu = int(known.settings["factors"]), float(sent_update.model["mu"].reshape(-1)[0])
+    table, person, item = update_table(sent_update, known.info.items), asked.person, asked.item
+    shrink, people = float(known.settings["shrink_bias"]), asked.people
+    said = _GroupVectors(table[:, :k], table[:, k : 2 * k], table[:, -2], table[:, -1], shrink, people)
+    spoken = said.counts[item] > 0
+    rows = _Rows(person[spoken], item[spoken], known_values(asked.hints, person, item)[spoken] - mu)
+    with threadpool_limits(1, "blas"):
+        theta, rest = _joint(said, rows, *_alone(said, rows))
+    guesses: Floats = mu + theta[person, k]
+    guesses[spoken] += np.einsum("nk,nk->n", said.ratings[rows.item], theta[rows.person, :k]) + rest
+    return guesses
 
 
 def _alone(sent: _GroupVectors, rows: _Rows) -> tuple[Floats, Floats]:
@@ -173,3 +168,7 @@ def _joint(sent: _GroupVectors, rows: _Rows, precision: Floats, mean: Floats) ->
     rest = np.where(line >= 0, pull[line], 0.0) + pull[m + rows.person] * sums.linked[rows.person]
     moved: Floats = mean + step.reshape(people, wide)
     return moved, np.where(rows.revealed, 0.0, sent.lost * rest)
+
+
+TITLE = "ratings, from singular vectors, who rated what and those known already"
+ATTACKS = (RatingAttack("fedsplit-svd-ratings", TITLE, fedsplit_svd_ratings, against=("fedsplit-svd",)),)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from murmura.core.arrays import Floats, Ints
@@ -70,8 +68,8 @@ def moves(sent_update: SentUpdate, items: int, factors: int) -> Floats:
     return np.abs(table[:, factors] - rest)
 
 
-class FedSplitItems(ItemAttack):
-    """A group's items are those whose factors or bias differ from where an unrated item rests.
+def fedsplit_items(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+    """A group's items are those whose factors or bias differ from where an unrated item rests: any move tells.
 
     Which items a FedSPLIT group, or one member of it, has rated, read off its one update.
 
@@ -81,36 +79,21 @@ class FedSplitItems(ItemAttack):
     that of one of them: an update of singular vectors, or one with counts, says how many members rated an item;
     in any other one the items that several rated have larger factors.
     """
-
-    name: ClassVar[str] = "fedsplit-items"
-    title: ClassVar[str] = "items of a group: what has moved in H or b_H"
-    against: ClassVar[tuple[str, ...]] = ("fedsplit", "fedsplit-svd")
-
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """The largest move of an item; any move is asserted."""
-        scores = np.zeros((known.info.clients, known.info.items))
-        for sent_update in observed.phase("factors"):
-            scores[sent_update.client] = moves(sent_update, known.info.items, known.settings["factors"])
-        return ItemClaims(scores, scores > 0)
+    scores = known.no_scores()
+    for sent_update in observed.phase("factors"):
+        scores[sent_update.client] = moves(sent_update, known.info.items, known.settings["factors"])
+    return ItemClaims(scores, scores > 0)
 
 
-class FedSplitMembers(ItemAttack):
-    """What one member has rated: of the items that have moved, those with most ratings or largest sums of H."""
-
-    name: ClassVar[str] = "fedsplit-members"
-    title: ClassVar[str] = "items of one member: counts, or column sums of H"
-    against: ClassVar[tuple[str, ...]] = ("fedsplit", "fedsplit-svd")
-
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """The same for every member; asserted are as many items as people have on average."""
-        scores = np.zeros((known.info.clients, known.info.items))
-        for sent_update in observed.phase("factors"):
-            items, k = known.info.items, known.settings["factors"]
-            table = update_table(sent_update, items)
-            counts = table.shape[1] > k + 1  # in the last column, behind H and b_H
-            sums = table[:, -1] if counts else table[:, :k].sum(axis=1)
-            scores[sent_update.client] = np.where(moves(sent_update, items, k) > 0, sums, 0.0)
-        return ItemClaims.best(scores, known.info.listed, known.average_items("person"), "person")
+def fedsplit_members(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+    """What any one member has rated: of what has moved the items with most ratings or largest sums of H."""
+    scores, items, k = known.no_scores(), known.info.items, known.settings["factors"]
+    for sent_update in observed.phase("factors"):
+        table = update_table(sent_update, items)
+        counts = table.shape[1] > k + 1  # in the last column, behind H and b_H
+        sums = table[:, -1] if counts else table[:, :k].sum(axis=1)
+        scores[sent_update.client] = np.where(moves(sent_update, items, k) > 0, sums, 0.0)
+    return ItemClaims.best(scores, known, "person")
 
 
 RIDGE = 1.0
@@ -118,8 +101,8 @@ STEPS = 15
 SURE = 0.9  # an item is asserted from this probability on
 
 
-class FedSplitLearned(ItemAttack):
-    """A logistic regression on rows of updates, taught by every second group about the others.
+def fedsplit_learned(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+    """A logistic regression on rows of updates, taught by every second group: the log odds of every item.
 
     Which items a FedSPLIT group has rated, by an adversary that has learned what rated rows look like.
 
@@ -128,28 +111,16 @@ class FedSplitLearned(ItemAttack):
     popular the item is, their squares and products. It is the yardstick for covers such as decoys, against
     which comparing with a resting value finds nothing.
     """
-
-    name: ClassVar[str] = "fedsplit-learned"
-    title: ClassVar[str] = "items of a group: rows that look rated, learned from the other half of the groups"
-    against: ClassVar[tuple[str, ...]] = ("fedsplit",)
-    learns: ClassVar[bool] = True
-
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """The log odds of every item; asserted where the probability is at least SURE."""
-        listed, shape = known.info.listed, (known.info.clients, known.info.items)
-        rows = {
-            sent_update.client: features(sent_update, known)[listed]
-            for sent_update in observed.phase("factors")
-        }
-        inside = [client for client in rows if client in known.insiders]
-        scores = np.zeros(shape)
-        if inside:
-            X = np.concatenate([rows[client] for client in inside])
-            y = np.concatenate([np.isin(listed, known.insiders[client]) for client in inside])
-            weights = logistic(X, y.astype(np.float64))
-            for client, own in rows.items():
-                scores[client, listed] = own @ weights
-        return ItemClaims(scores, scores >= np.log(SURE / (1 - SURE)))
+    listed, scores = known.info.listed, known.no_scores()
+    rows = {one.client: features(one, known)[listed] for one in observed.phase("factors")}
+    inside = [client for client in rows if client in known.insiders]
+    if inside:
+        X = np.concatenate([rows[client] for client in inside])
+        y = np.concatenate([np.isin(listed, known.insiders[client]) for client in inside])
+        weights = logistic(X, y.astype(np.float64))
+        for client, own in rows.items():
+            scores[client, listed] = own @ weights
+    return ItemClaims(scores, scores >= np.log(SURE / (1 - SURE)))
 
 
 def features(sent_update: SentUpdate, known: AdversaryKnowledge) -> Floats:
@@ -188,8 +159,8 @@ def logistic(X: Floats, y: Floats) -> Floats:
 PRIOR_RATINGS = 5.0  # a person's known ratings are averaged with so many of mu
 
 
-class FedSplitRatings(RatingAttack):
-    """W and b_W fitted to the known ratings against the group's own H and b_H.
+def fedsplit_ratings(observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
+    """W and b_W fitted to the known ratings; somebody of whom none is known is estimated by mu + b_H.
 
     What a FedSPLIT group's update adds to ratings somebody knows already (the paper's section 4.4).
 
@@ -197,40 +168,41 @@ class FedSplitRatings(RatingAttack):
     W and b_W to those (equations 12 and 10, H and b_H held still); equation 7 then estimates the others. An
     update with counts, and mean ratings in place of b_H, says more: what the ratings of an item add up to.
     """
-
-    name: ClassVar[str] = "fedsplit-ratings"
-    title: ClassVar[str] = "ratings, from the update and those known already"
-    against: ClassVar[tuple[str, ...]] = ("fedsplit",)
-
-    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
-        """Equation 7; somebody of whom no rating is known is estimated by mu + b_H."""
-        sent_update = next(one for one in observed.phase("factors") if one.client == asked.client)
-        k, mu = int(known.settings["factors"]), float(sent_update.model["mu"][0])
-        table = update_table(sent_update, known.info.items)
-        rates = CnmfRates(*(float(known.settings[name]) for name in CnmfRates._fields))
-        H, b_h = table[:, :k], table[:, k]
-        hints = Sparse.of_users(asked.hints.owners, asked.hints.item, asked.hints.value, asked.people)
-        W, b_w = fit_users(hints, H, b_h, mu, rates)
-        guesses = predict(Factors(W, H, b_w, b_h), mu, asked.person, asked.item)
-        if known.settings.get("bias") != "means":
-            return guesses
-        counts, clip = table[:, k + 1], known.settings.get("clip")
-        totals = counts * (mu + table[:, k])
-        said = counts if clip is None else np.where(np.abs(table[:, k]) < clip, counts, -1)  # not a bound's
-        return balanced(guesses, asked.person, asked.item, asked.hints, totals, said)
+    sent_update = next(one for one in observed.phase("factors") if one.client == asked.client)
+    k, mu = int(known.settings["factors"]), float(sent_update.model["mu"][0])
+    table = update_table(sent_update, known.info.items)
+    rates = CnmfRates(*(float(known.settings[name]) for name in CnmfRates._fields))
+    H, b_h = table[:, :k], table[:, k]
+    hints = Sparse.of_users(asked.hints.owners, asked.hints.item, asked.hints.value, asked.people)
+    W, b_w = fit_users(hints, H, b_h, mu, rates)
+    guesses = predict(Factors(W, H, b_w, b_h), mu, asked.person, asked.item)
+    if known.settings.get("bias") != "means":
+        return guesses
+    counts, clip = table[:, k + 1], known.settings.get("clip")
+    totals = counts * (mu + table[:, k])
+    said = counts if clip is None else np.where(np.abs(table[:, k]) < clip, counts, -1)  # not a bound's
+    return balanced(guesses, asked.person, asked.item, asked.hints, totals, said)
 
 
-class HintsAlone(RatingAttack):
-    """Reads mu and no update: everyone rates everything like the mean of what is known of her."""
+def hints_alone(observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
+    """Reads mu and no update: everyone rates like mu, moved towards the mean of what is known of her."""
+    mu = float(observed.phase("factors")[0].model["mu"][0])
+    hints, people = asked.hints, asked.people
+    counts = np.bincount(hints.owners, minlength=people)
+    sums = np.bincount(hints.owners, hints.value, minlength=people)
+    means: Floats = (sums + PRIOR_RATINGS * mu) / (counts + PRIOR_RATINGS)
+    return means[asked.person]
 
-    name: ClassVar[str] = "hints"
-    title: ClassVar[str] = "no update read: the mean of a person's known ratings"
 
-    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
-        """mu, moved towards the known ratings of the person."""
-        mu = float(observed.phase("factors")[0].model["mu"][0])
-        hints, people = asked.hints, asked.people
-        counts = np.bincount(hints.owners, minlength=people)
-        sums = np.bincount(hints.owners, hints.value, minlength=people)
-        means: Floats = (sums + PRIOR_RATINGS * mu) / (counts + PRIOR_RATINGS)
-        return means[asked.person]
+HINTS_ALONE = RatingAttack("hints", "no update read: the mean of a person's known ratings", hints_alone)
+FEDSPLIT, BOTH = ("fedsplit",), ("fedsplit", "fedsplit-svd")
+LEARNED_TITLE = "items of a group: rows that look rated, learned from the other half of the groups"
+RATINGS_TITLE = "ratings, from the update and those known already"
+ATTACKS = (
+    ItemAttack("fedsplit-items", "items of a group: what has moved in H or b_H", fedsplit_items, against=BOTH),
+    ItemAttack("fedsplit-learned", LEARNED_TITLE, fedsplit_learned, learns=True, against=FEDSPLIT),
+    ItemAttack(
+        "fedsplit-members", "items of one member: counts, or column sums of H", fedsplit_members, against=BOTH
+    ),
+    RatingAttack("fedsplit-ratings", RATINGS_TITLE, fedsplit_ratings, against=FEDSPLIT),
+)

@@ -98,7 +98,7 @@ def poison(
     for attack in attacks:
         item = _target(attack.target, split.train, seed, poisoning.target)
         before = _exposure(clean, split, item, relevant_from)
-        for share in poisoning.shares if attack.by_share else (0.0,):
+        for share in (0.0,) if attack.alone == "always" else poisoning.shares:
             malicious = _malicious(plan, seed, share)
             plot = Conspiracy(
                 attack, plan.algorithm, plan.people, malicious, -1 if item is None else item, seed
@@ -110,7 +110,7 @@ def poison(
                 seed,
                 attack.name,
                 attack.title,
-                int(malicious.sum()) if attack.by_share else 1,
+                1 if attack.alone == "always" else int(malicious.sum()),
                 plan.info.clients,
                 "" if item is None else str(split.train.items.labels[item]),
                 0 if item is None else int(split.train.item_counts[item]),

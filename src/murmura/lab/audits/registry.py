@@ -1,59 +1,34 @@
-"""Every attack by its name on the command line: a new one is one class and one row here.
+"""Every attack by its name on the command line, in the order in which they are made.
 
-docs/audit.md describes each under the same name; a test refuses a row without a description.
+docs/audit.md describes each under the same name; a test refuses an attack without a description.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+from murmura.core.contract import Algorithm
 from murmura.core.errors import SettingError
 from murmura.core.plugins import unknown_name
+from murmura.lab.audits import fedsplit_svd_updates, fedsplit_updates, individual_updates, poisoning_attacks
+from murmura.lab.audits.attack import Attack
+from murmura.lab.audits.sums import canaries, differencing, matched_filters
 
-if TYPE_CHECKING:
-    from murmura.core.contract import Algorithm
-    from murmura.lab.audits.attack import Attack
-
-ATTACKS: dict[str, str] = {
-    "fcf-items": "individual_updates:FcfItems",
-    "fedsplit-items": "fedsplit_updates:FedSplitItems",
-    "fedsplit-learned": "fedsplit_updates:FedSplitLearned",
-    "fedsplit-members": "fedsplit_updates:FedSplitMembers",
-    "fedsplit-ratings": "fedsplit_updates:FedSplitRatings",
-    "fedsplit-svd-ratings": "fedsplit_svd_updates:FedSplitSvdRatings",
-    "fpl-signs": "individual_updates:FplSigns",
-    "fpl-absence": "individual_updates:FplAbsence",
-    "fpl-inversion": "individual_updates:FplInversion",
-    "fpl-residuals": "individual_updates:FplResiduals",
-    "sum-participation": "sums.matched_filters:SumParticipation",
-    "sum-matched": "sums.matched_filters:SumMatched",
-    "sum-tracing": "sums.matched_filters:SumTracing",
-    "sum-tracing-whitened": "sums.matched_filters:SumTracingWhitened",
-    "sybil-residual": "sums.differencing:SybilResidual",
-    "co-rare-rows": "sums.matched_filters:CoRareRows",
-    "co-difference": "sums.differencing:CoDifference",
-    "model-membership": "sums.matched_filters:ModelMembership",
-    "canaries": "sums.canaries:CanaryAudit",
-    "promotion": "poisoning_attacks:Promotion",
-    "promotion-adaptive": "poisoning_attacks:AdaptivePromotion",
-    "promotion-forged": "poisoning_attacks:ForgedPromotion",
-    "demotion": "poisoning_attacks:Demotion",
-    "demotion-adaptive": "poisoning_attacks:AdaptiveDemotion",
-    "drift": "poisoning_attacks:Drift",
-    "drift-adaptive": "poisoning_attacks:AdaptiveDrift",
-    "freeze": "poisoning_attacks:Freeze",
-    "freeze-adaptive": "poisoning_attacks:AdaptiveFreeze",
-}
+KINDS = (
+    individual_updates,
+    fedsplit_updates,
+    fedsplit_svd_updates,
+    matched_filters,
+    differencing,
+    canaries,
+    poisoning_attacks,
+)
+ATTACKS: dict[str, Attack] = {one.name: one for kind in KINDS for one in kind.ATTACKS}
 
 
 def attack(name: str) -> Attack:
     """The attack of that name."""
     if name not in ATTACKS:
         raise SettingError(unknown_name("attack", name, tuple(ATTACKS)))
-    module, _, cls = ATTACKS[name].partition(":")
-    found: Attack = getattr(import_module(f"murmura.lab.audits.{module}"), cls)()
-    return found
+    return ATTACKS[name]
 
 
 def attacks_on(algorithm: Algorithm, sums: bool = False) -> tuple[Attack, ...]:
@@ -61,6 +36,6 @@ def attacks_on(algorithm: Algorithm, sums: bool = False) -> tuple[Attack, ...]:
 
     An adversary who reads single updates has no use for their sums.
     """
-    fitting = [found for found in map(attack, ATTACKS) if found.fits(algorithm)]
+    fitting = [found for found in ATTACKS.values() if found.fits(algorithm)]
     single = [found for found in fitting if found.reads == "updates"]
     return tuple(found for found in fitting if found.reads == "sums") if sums or not single else tuple(single)

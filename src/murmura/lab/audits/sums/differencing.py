@@ -1,4 +1,4 @@
-"""One person's upload, left over when all others are taken off a sum, and her items read from it.
+"""One person's upload, left over when all others are taken off a sum; exact pairs; her items read from them.
 
 Sybils (Douceur: The Sybil attack, IPTPS 2002): all others of a cohort are the attacker's, who knows what they
 sent. Differences (Dinur and Nissim: Revealing information while preserving privacy, PODS 2003): two releases
@@ -10,17 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from murmura.core.arrays import Floats
+from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import Algorithm
+from murmura.core.errors import DataError
 from murmura.core.population import ObservedSum
 from murmura.core.rng import Stream
+from murmura.kernels.packing import PackedPairs
 from murmura.lab.audits.attack import ItemClaims
 from murmura.lab.audits.judge import auc
-from murmura.lab.audits.sums.sum_attack import RowSpace, SumAttack, SumKnowledge, tiny_phases
+from murmura.lab.audits.sums.sum_attack import (
+    ObservedSums,
+    RowSpace,
+    SumAttack,
+    SumItemAttack,
+    SumKnowledge,
+    tiny_phases,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,15 +69,16 @@ class RowReader:
         return along
 
 
+@dataclass(frozen=True, eq=False)
 class UploadAttack(SumAttack):
     """Reads what is left over of one person; `releases` is how many noises are in it."""
 
-    releases: ClassVar[Literal[1, 2]]
+    releases: Literal[1, 2]
 
     def claims(self, left_over: Mapping[int, ObservedSum], known: SumKnowledge, stream: Stream) -> ItemClaims:
         """Asserted are items whose rows look rather like own ones."""
-        scores, asserted = known.no_scores(), np.zeros(known.no_scores().shape, np.bool_)
-        reader: RowReader | None = None
+        scores = known.public.no_scores()
+        asserted, reader = np.zeros(scores.shape, np.bool_), None
         for victim, left in left_over.items():
             space = RowSpace.of(left.phase, left.info)
             assert space is not None
@@ -78,26 +88,45 @@ class UploadAttack(SumAttack):
         return ItemClaims(scores, asserted, asked=known.asked())
 
 
-class SybilResidual(UploadAttack):
-    """All others of her cohort are the attacker's."""
-
-    name: ClassVar[str] = "sybil-residual"
-    title: ClassVar[str] = "the sum of a round minus the attacker's own: all others of the cohort are"
-    releases: ClassVar[Literal[1, 2]] = 1
-
-    def fits(self, algorithm: Algorithm) -> bool:
-        """Whatever adds rows of items up, in rounds or once."""
-        return any(
-            phase.combine == "sum" and table.space in ("item", "feature")
-            for phase in tiny_phases(algorithm)
-            for table in phase.sends.tables
-        ) and not any(phase.combine == "each" for phase in tiny_phases(algorithm))
+def adds_up_items(algorithm: Algorithm) -> bool:
+    """Whether an algorithm adds rows of items up, in rounds or once, and nobody reads single updates."""
+    phases = tiny_phases(algorithm)
+    spaces = {table.space for phase in phases if phase.combine == "sum" for table in phase.sends.tables}
+    return bool(spaces & {"item", "feature"}) and not any(phase.combine == "each" for phase in phases)
 
 
-class CoDifference(UploadAttack):
-    """Two releases of the same people but for her."""
+def co_rare_rows(observed: ObservedSums, known: SumKnowledge, stream: Stream) -> ItemClaims:
+    """The share of her rarest known item's owners that have another one too; asserted where it is all of them.
 
-    name: ClassVar[str] = "co-difference"
-    title: ClassVar[str] = "two releases that differ by one person"
-    against: ClassVar[tuple[str, ...]] = ("cooccurrence", "private-cooccurrence")
-    releases: ClassVar[Literal[1, 2]] = 2
+    The row of an item with one owner is that owner's list: exact pairs tell on those who have rare items.
+
+    As in released tables of small cells (Sweeney: k-anonymity, IJUFKS 2002). Who knows one rare item of hers
+    reads with whom it occurs; of an item with c owners, what occurs with it c times is everyone's of them.
+    """
+    items, counts, G = released_pairs(observed, int(known.public.settings["least"]))
+    place = {item: n for n, item in enumerate(items.tolist())}
+    scores = known.public.no_scores()
+    for victim in known.victims.tolist():
+        (rare,) = known.known_items[victim].tolist()
+        scores[victim, items] = G[place[rare]] / counts[place[rare]]
+    return ItemClaims(scores, scores >= 1, asked=known.asked())
+
+
+def released_pairs(observed: ObservedSums, least: int) -> tuple[Ints, Floats, Floats]:
+    """The items that take part, how often each occurs, and how often each pair does: (n,), (n,), (n, n)."""
+    sums = [one for one in observed.sums if one.phase.name.startswith("pairs") and one.phase.sends.tables]
+    if not sums or sums[0].info.counts is None:
+        raise DataError("rare rows are read from exact sums of pairs, but this training has released none.")
+    pairs = PackedPairs.of(sums[0].info.counts, least)
+    words = np.concatenate([one.total.update.tables["pairs"].values[:, 0] for one in sums]).astype(np.uint32)
+    return pairs.items, pairs.counts.astype(np.float64), pairs.unpack(words)
+
+
+RARE_TITLE = "her rarest item known: what occurs with it in exact pairs"
+SYBIL_TITLE = "the sum of a round minus the attacker's own: all others of the cohort are"
+PAIRS = ("cooccurrence", "private-cooccurrence")
+ATTACKS = (
+    UploadAttack("sybil-residual", SYBIL_TITLE, 1, suits=adds_up_items),
+    SumItemAttack("co-rare-rows", RARE_TITLE, co_rare_rows, against=("cooccurrence",), tells="rarest"),
+    UploadAttack("co-difference", "two releases that differ by one person", 2, against=PAIRS),
+)
