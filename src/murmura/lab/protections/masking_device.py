@@ -53,8 +53,6 @@ class Held(NamedTuple):
 
 def agreed_seed(private: bytes, public: bytes, purpose: bytes) -> bytes:
     """32 bytes that two devices and nobody else know: X25519, then HKDF-SHA256."""
-    if X25519PrivateKey is None:
-        raise MissingExtraError("a sum with pairwise masks", "serve")
     shared = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     return HKDF(SHA256(), SEED_BYTES, salt=None, info=purpose).derive(shared)
 

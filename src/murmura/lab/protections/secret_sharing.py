@@ -20,8 +20,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from murmura.channel import shares as additive
 from murmura.channel.ring import Ring
-from murmura.channel.shares import SEED_BYTES, Entropy, expand, expanded_sum
+from murmura.channel.shares import Entropy, expanded_sum
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.rng import Words
 from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumProtocol, SumSession
@@ -82,14 +83,11 @@ def split_among(
     vector: Words, ring: Ring, parties: int, entropy: Entropy = os.urandom
 ) -> tuple[list[bytes], Words]:
     """(seeds, rest): what parties - 1 seeds stand for and the rest add up to the vector."""
-    ring.check(vector)
-    seeds = [entropy(SEED_BYTES) for _ in range(parties - 1)]
-    return seeds, ring.wrap(vector.astype(np.int64) - expanded_sum(seeds, ring))
-
-
-def joined(seeds: Sequence[bytes], rest: Words, ring: Ring) -> Words:
-    """The vector that was split."""
-    return ring.add_up([*(expand(seed, ring) for seed in seeds), rest])
+    seeds = list[bytes]()
+    while len(seeds) < parties - 1:
+        seed, vector = additive.split(vector, ring, entropy)
+        seeds.append(seed)
+    return seeds, vector
 
 
 def three_shares() -> AdditiveShares:
