@@ -17,9 +17,7 @@ from murmura.lab.audits.attack import (
     RatingQuestion,
 )
 from murmura.lab.audits.attacked_training import AttackedTraining
-from murmura.lab.audits.fedsplit_svd_updates import ATTACKS as BY_VECTORS
-from murmura.lab.audits.fedsplit_updates import ATTACKS as BY_FACTORS
-from murmura.lab.audits.fedsplit_updates import balanced, fedsplit_ratings, known_values
+from murmura.lab.audits.fedsplit_updates import ATTACKS, balanced, fedsplit_ratings, known_values
 from murmura.lab.audits.judge import AttackScores, GuessScores
 from murmura.lab.audits.registry import attack
 from murmura.runtimes.simulation import FederatedMethod
@@ -31,9 +29,7 @@ pytestmark = pytest.mark.slow
 SHORT = {"epochs": 30, "joint_epochs": 30, "patterns": 4}
 
 
-FEDSPLIT_SVD_RATINGS, FEDSPLIT_RATINGS = (
-    next(one for one in some if isinstance(one, RatingAttack)) for some in (BY_VECTORS, BY_FACTORS)
-)
+FEDSPLIT_RATINGS, FEDSPLIT_SVD_RATINGS = (one for one in ATTACKS if isinstance(one, RatingAttack))
 
 
 def misled(attack: RatingAttack) -> RatingAttack:

@@ -8,8 +8,15 @@ from murmura.channel.shares import expand
 from murmura.core.errors import FederationError
 from murmura.core.rng import Words
 from murmura.lab.protections import secret_sharing
-from murmura.lab.protections.masking_device import Held, MaskingDevice, pair_mask, sign
-from murmura.lab.protections.pairwise_masks import MaskedSum, PairwiseMasks, neighbourhood
+from murmura.lab.protections.pairwise_masks import (
+    Held,
+    MaskedSum,
+    MaskingDevice,
+    PairwiseMasks,
+    neighbourhood,
+    pair_mask,
+    sign,
+)
 from murmura.lab.protections.sum_protocol import AbortedSumError, DropOuts
 
 RING, N = Ring(24, 6), 9  # threshold: 7 of 9

@@ -41,7 +41,7 @@ from murmura.lab.audits.attack import (
 from murmura.lab.audits.fedsplit_updates import HINTS_ALONE
 from murmura.lab.audits.judge import SHARES, AttackScores, GuessScores, guess, judge, judge_traces
 from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores, ModelMembership, canary_scores
-from murmura.lab.audits.sums.differencing import UploadAttack
+from murmura.lab.audits.sums.matched_filters import UploadAttack
 from murmura.lab.audits.sums.sum_attack import (
     ObservedSums,
     RowSpace,

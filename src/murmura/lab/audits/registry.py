@@ -8,19 +8,11 @@ from __future__ import annotations
 from murmura.core.contract import Algorithm
 from murmura.core.errors import SettingError
 from murmura.core.plugins import unknown_name
-from murmura.lab.audits import fedsplit_svd_updates, fedsplit_updates, individual_updates, poisoning_attacks
+from murmura.lab.audits import fedsplit_updates, individual_updates, poisoning_attacks
 from murmura.lab.audits.attack import Attack
-from murmura.lab.audits.sums import canaries, differencing, matched_filters
+from murmura.lab.audits.sums import canaries, matched_filters
 
-KINDS = (
-    individual_updates,
-    fedsplit_updates,
-    fedsplit_svd_updates,
-    matched_filters,
-    differencing,
-    canaries,
-    poisoning_attacks,
-)
+KINDS = (individual_updates, fedsplit_updates, matched_filters, canaries, poisoning_attacks)
 ATTACKS: dict[str, Attack] = {one.name: one for kind in KINDS for one in kind.ATTACKS}
 
 

@@ -13,7 +13,7 @@ from murmura.evaluation.registry import better
 from murmura.evaluation.significance import ALPHA, PairedDifference
 from murmura.lab.analyses.item_exposure import Bias, bias, frequencies
 from murmura.lab.analyses.preservation import PRESERVATION
-from murmura.lab.classification.learning import AGREEMENT, baseline_of, printed_like, read_learning
+from murmura.lab.classification.classified_samples import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.lab.papers.data_facts import GROUPS, SIZES, TRAINING
 from murmura.lab.papers.experiments import AS_COMPARE, Experiment, Row
 from murmura.lab.papers.reproduce import ExperimentPlace
