@@ -13,17 +13,15 @@ from murmura.core.interactions import Interactions
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.run_folder import Run
-from murmura.lab.audits.audit import audit_run, read_audits
+from murmura.lab.audits.audit import ATTACKS, attack, attacks_on, audit_run, read_audits
 from murmura.lab.audits.colluding_clients import (
     Conspiracy,
     Lie,
     MaliciousView,
     PoisoningAttack,
 )
-from murmura.lab.audits.poisoned_training import _places
-from murmura.lab.audits.poisoning_attacks import ATTACKS as OURS
-from murmura.lab.audits.poisoning_attacks import promotion
-from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
+from murmura.lab.audits.poisoned_training import ATTACKS as OURS
+from murmura.lab.audits.poisoned_training import _places, promotion
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.testing import crowd

@@ -17,9 +17,9 @@ from murmura.lab.audits.attack import (
     RatingQuestion,
 )
 from murmura.lab.audits.attacked_training import AttackedTraining
+from murmura.lab.audits.audit import attack
 from murmura.lab.audits.fedsplit_updates import ATTACKS, balanced, fedsplit_ratings, known_values
 from murmura.lab.audits.judge import AttackScores, GuessScores
-from murmura.lab.audits.registry import attack
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.studies.methods import method
 from tests.audit.worlds import world

@@ -7,12 +7,12 @@ from murmura.channel.ring import Ring
 from murmura.channel.shares import expand
 from murmura.core.errors import FederationError
 from murmura.core.rng import Words
-from murmura.lab.protections import secret_sharing
 from murmura.lab.protections.pairwise_masks import (
     Held,
     MaskedSum,
     MaskingDevice,
     PairwiseMasks,
+    join,
     neighbourhood,
     pair_mask,
     sign,
@@ -116,7 +116,7 @@ def _read(session: MaskedSum, victim: int, upload: Words) -> Words | None:
             (keys if kind == "key" else masks)[1 + holder] = share
     if len(keys) < needed or len(masks) < needed:
         return None
-    private, own = secret_sharing.join(keys, needed), secret_sharing.join(masks, needed)
+    private, own = join(keys, needed), join(masks, needed)
     total = upload - expand(own, RING)
     for peer in everyone - {victim}:
         mask = pair_mask(private, session.keys[peer].mask, RING)

@@ -15,8 +15,15 @@ from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.update import SparseRows, Update
 from murmura.lab.protections.pairwise_masks import PairwiseMasks
-from murmura.lab.protections.secret_sharing import AdditiveShares, split_among
-from murmura.lab.protections.sum_protocol import PROTOCOLS, AbortedSumError, DropOuts, SumProtocol, sum_protocol
+from murmura.lab.protections.sum_protocol import (
+    PROTOCOLS,
+    AbortedSumError,
+    AdditiveShares,
+    DropOuts,
+    SumProtocol,
+    split_among,
+    sum_protocol,
+)
 
 ITEMS, CLIENTS = 30, 9
 
