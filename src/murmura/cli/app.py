@@ -37,7 +37,7 @@ COMMANDS: Registry[Command] = Registry(
         "report": "murmura.cli.report:report",
         "export": "murmura.studies.evaluate.command:export",
         "check-leaks": "murmura.studies.leaks.command:check_leaks",
-        "privacy": "murmura.studies.privacy_plan.command:privacy_app",
+        "privacy": "murmura.lab.privacy_plan.command:privacy_app",
         "simulate": "murmura.runtimes.command:simulate",
         "data": "murmura.data.command:data_app",
         "config": "murmura.cli.config:config_app",
@@ -67,7 +67,6 @@ COMMANDS: Registry[Command] = Registry(
 # what commands of other rooms show of the papers' studies, and where it is
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
-    "privacy plan picture": "murmura.lab.papers.privacy_plan_picture:privacy_plan_picture",
     "rule check": "murmura.lab.papers.rule_check:check_rule",
 }
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from murmura.core.arrays import Floats
 from murmura.evaluation.registry import TARGETS
-from murmura.lab.classification.classified_samples import SHARES
-from murmura.lab.classification.learning import (
+from murmura.lab.classification.classified_samples import (
     AGREEMENT,
     ALPHA,
+    SHARES,
     WEIGHTS,
     LearnedEntry,
     LearnedSeed,

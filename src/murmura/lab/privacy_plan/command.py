@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.app import of_the_lab
 from murmura.cli.console import say, table
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from murmura.studies.privacy_plan.run import PlannedRelease, PublicFigures
+    from murmura.lab.privacy_plan.run import PlannedRelease, PublicFigures
 
 privacy_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="What noise will cost, before anybody is asked."
@@ -55,7 +54,7 @@ def plan(
     For every number of people and every epsilon: how much is left of what it gains over the most popular items
     without noise, and where it is hopeless. docs/privacy.md says how that was measured.
     """
-    from murmura.studies.privacy_plan.run import EPSILONS, PublicFigures, plan_releases
+    from murmura.lab.privacy_plan.run import EPSILONS, PublicFigures, plan_releases
 
     if (not like) == (not items):
         raise SettingError(
@@ -78,8 +77,9 @@ def plan(
         _show(figures, planned)
     if plot is not None:
         from murmura.core.files import write_whole
+        from murmura.lab.privacy_plan.privacy_plan_picture import privacy_plan_picture
 
-        write_whole(plot, of_the_lab("privacy plan picture")(figures, planned).encode())
+        write_whole(plot, privacy_plan_picture(figures, planned).encode())
         say(f"drawn: {plot}")
 
 

@@ -6,8 +6,8 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+from murmura.lab.privacy_plan.run import PlannedRelease, PublicFigures
 from murmura.report.drawing import FILE_GRID, FILE_MUTED, page_style, require_report
-from murmura.studies.privacy_plan.run import PlannedRelease, PublicFigures
 
 LINES = ("#882255", "#d55e00", "#e69f00", "#009e73", "#0072b2", "#332288")
 
