@@ -13,7 +13,8 @@ from benchmarks import world
 from benchmarks.sides import Benchmark, Work
 from murmura.core.catalogue import Dataset, Split
 from murmura.engine.experiment import score_ratings
-from murmura.engine.protocol import protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import protocol
 from murmura.lab.groups.group_results import GroupTable, read_groups
 from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.studies.methods import defaults, method

@@ -5,7 +5,8 @@ import pytest
 
 from murmura.core.errors import SettingError
 from murmura.data.sources.registry import load
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
 from murmura.runtimes.simulation import simulated
 from murmura.studies.blend.run import MODEL, Blend, blended, blends, choose
 

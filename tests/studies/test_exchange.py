@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError
+from murmura.engine.prepared import FILE as OPENED
 from murmura.engine.run_folder import Run
-from murmura.engine.sealed import FILE as OPENED
 from murmura.studies.configuration import DataConfig
 from murmura.studies.evaluate.run import evaluate_lists, export_run
 from tests.cli.processes import murmura, ratings

@@ -246,7 +246,7 @@ def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 def changed_protocol(protocol: str, split: str = "", candidates: int | None = None) -> str:
     """The protocol with the split of --split and the candidates of --candidates, where they are given."""
-    from murmura.engine.protocol_text import with_changes
+    from murmura.engine.protocol import with_changes
 
     given = {"split": split or None, "candidates": candidates}
     return with_changes(protocol, {key: value for key, value in given.items() if value is not None})

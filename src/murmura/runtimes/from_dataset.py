@@ -20,7 +20,8 @@ from murmura.data.graphs.own_features import with_features
 from murmura.data.reading import Reading
 from murmura.data.sources.registry import liked_rows, load
 from murmura.engine.plan import federation_info, with_used_features
-from murmura.engine.protocol import prepare, protocol, with_item_features
+from murmura.engine.prepared import prepare, with_item_features
+from murmura.engine.protocol import protocol
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.wire.description import FederationDescription
 

@@ -17,7 +17,7 @@ from murmura.core.model import Method, Model
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.experiment import ExperimentResult, record_lists, record_outcome, record_reasons, score
 from murmura.engine.part_files import wrong_folder
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.compare.folder import ComparisonFolder, read_runs

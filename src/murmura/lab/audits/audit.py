@@ -23,7 +23,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.plan import federation_info
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.lab.audits.attack import Attack

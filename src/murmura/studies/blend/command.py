@@ -27,7 +27,8 @@ def blend(
     as_json: options.Json = False,
 ) -> None:
     """Choose weight and discount of kgflex-hybrid: the most accurate on validation whose lists cover enough."""
-    from murmura.engine.protocol import prepare, protocol
+    from murmura.engine.prepared import prepare
+    from murmura.engine.protocol import protocol
     from murmura.studies.blend.run import MODEL, blends, choose
 
     dataset, metric = load_data(config.data), config.metric

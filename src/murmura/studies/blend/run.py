@@ -22,7 +22,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Flag, changed, settings
 from murmura.engine.experiment import score
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.runtimes.simulation import simulated
 from murmura.studies.configuration import ProtocolConfig
 from murmura.studies.flag_text import parse_settings

@@ -25,7 +25,7 @@ from murmura.engine.experiment import (
     score,
     score_lists,
 )
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import LISTS, MODEL, Run
 from murmura.evaluation.measure import Evaluation, check_cutoffs
 from murmura.evaluation.registry import chosen_metrics

@@ -22,7 +22,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import ExperimentResult, experiment, score
-from murmura.engine.protocol import Selection
+from murmura.engine.prepared import Selection
 from murmura.evaluation.registry import cutoff
 from murmura.studies.methods import method, method_class
 from murmura.studies.search.folder import DIGITS, Trial, TrialHistory, best, measured, name_of, side

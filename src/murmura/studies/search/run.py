@@ -23,9 +23,8 @@ from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Flag, as_dict, changed, settings
-from murmura.engine.protocol import Selection
+from murmura.engine.prepared import Selection, refuse_opened
 from murmura.engine.run_folder import Run, environment
-from murmura.engine.sealed import refuse_opened
 from murmura.studies.configuration import ProtocolConfig
 from murmura.studies.flag_text import parse_settings, parse_value
 from murmura.studies.methods import below_minimum_cohort
