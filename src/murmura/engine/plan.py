@@ -132,8 +132,11 @@ class Plan(RoundPlan):
     groups: Ints | None = None  # (users,)
     channel: ChannelSettings = field(default_factory=ChannelSettings)
     counts: Longs | None = None  # (items,) what a phase of the algorithm has made public
+    checked: bool = False  # of a training that was: it needs no checks
 
     def __post_init__(self) -> None:
+        if self.checked:
+            return
         refuse_unfit(self.algorithm, self.data)
         if not len(self.data):
             raise DataError("a federation must have at least one interaction to train on, but there is none.")
