@@ -23,8 +23,6 @@ import typer
 
 from murmura.cli.console import say
 from murmura.core.errors import MissingExtraError, SettingError
-from murmura.studies.flag_text import parse_cutoffs as parse_cutoffs
-from murmura.studies.flag_text import parse_metrics as parse_metrics
 from murmura.studies.flag_text import parse_settings as parse_settings
 
 if TYPE_CHECKING:
@@ -69,9 +67,6 @@ CandidateCount = Annotated[
         help="Beside the full ranking, rank relevant items among N drawn ones: columns named sampled.",
     ),
 ]
-Metrics = Annotated[
-    str, typer.Option("--metrics", metavar="M[,M]", help="Metrics by name; default P,R,nDCG,IC,G for lists.")
-]
 OrderNames = Annotated[
     str,
     typer.Option(
@@ -100,9 +95,6 @@ Log = Annotated[
 ]
 Csv = Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]
-Cutoffs = Annotated[
-    str, typer.Option("--at", metavar="K[,K]", help="Cut-offs of the metrics; default the protocol's.")
-]
 # nobody else is told, and an address where nobody is fails in seconds instead of minutes
 QUIETLY = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 Reading = dict[str, Any]  # what the flags about reading data say, as arguments of `load`

@@ -5,10 +5,11 @@ A model that the folder did not save is fitted again from its settings and its s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from murmura.core.catalogue import Split
@@ -97,11 +98,10 @@ class Scorer:
         cutoffs: tuple[int, ...] | None = None,
         metrics: tuple[str, ...] = DEFAULT_METRICS,
         workers: int = 1,
-        seconds: dict[str, float] | None = None,
+        seconds: Mapping[str, float] = MappingProxyType({}),
     ) -> ExperimentResult:
         """Rank and score the held-out part of a split by the protocol of its data."""
-        rules = self.prepared.protocol
-        return score(model, split, rules, workers, cutoffs or rules.cutoffs, seconds, metrics)
+        return score(model, split, self.prepared.protocol, workers, cutoffs, metrics, seconds)
 
     def record(self, outcome: ExperimentResult, split: Split) -> None:
         """Write down the run: its data, how long it took, lists, reasons and metrics."""

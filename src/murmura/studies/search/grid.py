@@ -77,7 +77,7 @@ def _run(selection: Selection, job: TrialJob, progress: Progress, found: list[Tr
     def watch(epoch: int, so_far: Model) -> bool:
         if job.patience is not None or epoch in job.stops:
             seconds = {"fit": time.perf_counter() - started}
-            outcome = score(so_far, selection.split, rules, 1, cutoffs, seconds, measured(job.metric))
+            outcome = score(so_far, selection.split, rules, 1, cutoffs, measured(job.metric), seconds)
             found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
         return not is_over(found, job.patience, job.metric)
 
