@@ -19,8 +19,8 @@ from murmura.core.schedule import Schedule
 from murmura.engine import unlearning
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
-from murmura.engine.unlearning import unlearned
 from murmura.kernels.packing import PackedPairs
+from murmura.lab.unlearning import unlearned
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

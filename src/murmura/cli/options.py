@@ -23,14 +23,13 @@ import typer
 
 from murmura.cli.console import say
 from murmura.core.errors import MissingExtraError, SettingError
-from murmura.studies.flag_text import parse_settings as parse_settings
+from murmura.core.flag_text import parse_settings as parse_settings
 
 if TYPE_CHECKING:
     from murmura.data.splits.temporal import Order
     from murmura.runtimes.cluster import Cluster as OpenCluster
     from murmura.studies.compare.comparison_plan import Comparison
     from murmura.studies.worker_pool import Workers as WorkerTeam
-    from murmura.tracking.mlflow_tracker import MlflowTracker
 
 READING = "reading"
 CONTEXT, FILE, SETTINGS = "context", "config_file", "settings"
@@ -97,6 +96,7 @@ Csv = Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]
 # nobody else is told, and an address where nobody is fails in seconds instead of minutes
 QUIETLY = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
+Tracker = Any  # an experiment tracker that is connected
 Reading = dict[str, Any]  # what the flags about reading data say, as arguments of `load`
 
 
@@ -319,8 +319,10 @@ def team(workers: int, cluster: str = "", tls: Path | None = None) -> WorkerTeam
     return Workers(workers, cluster, tls, say)
 
 
-def tracker(target: str) -> MlflowTracker | None:
+def tracker(target: str) -> Tracker | None:
     """Who is told, by what --log says; None: nobody. Refuses before any work what cannot be told later."""
+    from murmura.cli.app import of_the_lab
+
     if not target:
         return None
     kind, colon, uri = target.partition(":")
@@ -332,13 +334,13 @@ def tracker(target: str) -> MlflowTracker | None:
     for key, value in QUIETLY.items():
         os.environ.setdefault(key, value)
     try:
-        from murmura.tracking.mlflow_tracker import MlflowTracker
+        made: Tracker = of_the_lab("tracker").connect(uri)
     except ImportError:
         raise MissingExtraError("--log mlflow", "mlflow") from None
-    return MlflowTracker.connect(uri)
+    return made
 
 
-def tell_tracker(connected: MlflowTracker | None, folder: Path) -> None:
+def tell_tracker(connected: Tracker | None, folder: Path) -> None:
     """What --log asks for at the end: what the folder holds, and its report where that can be drawn."""
     if connected is None:
         return

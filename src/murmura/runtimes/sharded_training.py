@@ -14,20 +14,24 @@ from __future__ import annotations
 
 import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
+from pydantic import Field
+
+from murmura.algorithms import algorithm
 from murmura.channel.ledger import LedgerLine, spread_of, traffic, write_line
 from murmura.core.arrays import Ints
-from murmura.core.channel import SUM_PROTOCOLS
+from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.core.files import write_whole
+from murmura.core.flag_text import parse_settings
 from murmura.core.kernel import blocks_of, parts_of
 from murmura.core.population import Tally
-from murmura.core.settings import as_dict
+from murmura.core.settings import Count, Flag, as_dict, changed, settings
 from murmura.data.populations import PopulationFiles
 from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
 from murmura.engine.federation import Federation
@@ -37,6 +41,45 @@ from murmura.runtimes.ranges import FINISHED, PartialSum, RangePlan, RangeRuntim
 from murmura.runtimes.tasks import FAN_IN, Handle, SumTree, TaskEngine
 
 SHARD = 250_000  # clients: with 20 rows each two seconds of work, beside which a task's own cost is small
+
+
+@settings
+class SimulateConfig:
+    """A federated method trained on a population on disk: what `murmura simulate` takes."""
+
+    # A federated method.
+    model: Annotated[str, Flag()] = "pfpl+"
+    fixed: dict[str, Any] = Field(default_factory=dict)
+    # The first seed.
+    seed: Annotated[int, Field(ge=0), Flag()] = 0
+    # Clients in a shard; sums of a channel do not depend on it.
+    shard: Annotated[Count, Flag()] = SHARD
+    # Rounds between two writings of all states.
+    checkpoint_every: Annotated[Count, Flag()] = 1
+
+    @classmethod
+    def default(cls) -> Self:
+        """What is meant where nothing is said."""
+        return cls()
+
+    def with_flags(self, given: Mapping[tuple[str, ...], Any]) -> Self:
+        """The same with fields that flags gave on top."""
+        return changed(self, **{path[0]: value for path, value in given.items()})
+
+    def with_settings(self, given: list[str]) -> Self:
+        """With what -S says."""
+        return changed(self, fixed=parse_settings(given, [self.model])[self.model])
+
+    def plan(self, population: PopulationFiles) -> RangePlan:
+        """The training of everyone in a population, through a channel where nothing else is said."""
+        named = algorithm(self.model)
+        sums = {"channel": "secure-sum", "ring": 64} if ChannelSettings in named.parts else {}
+        preset = named(**{**sums, **self.fixed})
+        method = preset.algorithm()
+        info = shards.population_info(method, population)
+        return RangePlan(
+            method, info, preset.schedule(), preset.consent(), self.seed, preset.channel_settings()
+        )
 
 
 @dataclass(eq=False)

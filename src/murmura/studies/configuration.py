@@ -12,6 +12,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, Validati
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
+from murmura.core.flag_text import parse_cutoffs, parse_metrics, parse_models, parse_settings
 from murmura.core.settings import (
     UNKNOWN,
     Count,
@@ -38,7 +39,6 @@ from murmura.engine.protocol import (
 )
 from murmura.engine.run_folder import FILES, Run
 from murmura.evaluation.registry import DEFAULT_METRICS
-from murmura.studies.flag_text import parse_cutoffs, parse_metrics, parse_models, parse_settings
 from murmura.studies.methods import method, method_class, name_and_settings
 
 T = TypeVar("T")

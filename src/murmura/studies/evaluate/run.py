@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 
 from murmura.core.errors import DataError, RunError, SettingError
+from murmura.core.flag_text import parse_cutoffs, parse_metrics
 from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.settings import Count, Flag, as_dict, settings
@@ -31,7 +32,6 @@ from murmura.evaluation.measure import Evaluation, check_cutoffs
 from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.configuration import DataConfig, ProtocolConfig
 from murmura.studies.fit.run import read_config
-from murmura.studies.flag_text import parse_cutoffs, parse_metrics
 from murmura.studies.leaks.check import Evidence
 from murmura.studies.scorer import Scorer, open_folder, record_origin
 from murmura.studies.search.folder import SearchFolder, measured
