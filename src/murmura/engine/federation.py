@@ -26,6 +26,7 @@ from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, release
 from murmura.core.population import ObservedSum, States, SumObserver, Tally, stacked
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays, UpdateObserver
+from murmura.engine.itinerary import Position
 from murmura.engine.plan import Plan, RoundPlan
 
 NONE = -1  # the number of no model
@@ -120,12 +121,12 @@ class Federation:
         for name, value in state.items():
             self.states[name][client] = value
 
-    def takes_part(self, phase: Phase, called: Ints) -> Ints:
-        """Of the clients called, those who allow what is asked and were counted where that is needed."""
-        there = self.plan.people.answering(phase.asks)[called]
+    def takes_part(self, phase: Phase, called: Ints | None) -> Ints:
+        """Of the clients called, None: all, those who allow what is asked and were counted before."""
+        there = self.plan.people.answering(phase.asks)
         if phase.follows:
-            there = there & self.counted[phase.follows][called]
-        return called[there]
+            there = there & self.counted[phase.follows]
+        return np.flatnonzero(there).astype(np.int32) if called is None else called[there[called]]
 
     def remember_counted(self, phase: Phase, clients: Iterable[int]) -> None:
         """Keep whose updates were counted, if another phase follows this one."""
@@ -230,6 +231,32 @@ class Runtime(Protocol):
 
     def run(self, federation: Federation, rounds: range) -> None:
         """Run these rounds, the next ones of the federation's itinerary."""
+
+
+class ExchangeRuntime(Runtime):
+    """A runtime that is asked for one exchange after the other."""
+
+    def run(self, federation: Federation, rounds: range) -> None:
+        """Run these rounds."""
+        f, at, called = federation, federation.plan.itinerary.at(rounds.start), None
+        while at.done < rounds.stop:
+            called = _called(f, at, called if at.step else None)
+            self.exchange(f, at, called)
+            at = f.plan.itinerary.after_success(at)  # what is exchanged may depend on what has become public
+        f.rounds = rounds.stop
+
+    def exchange(self, f: Federation, at: Position, called: Ints | None) -> None:
+        """One phase of one round with those called, None: everyone; and the server's step."""
+        raise NotImplementedError
+
+
+def _called(f: Federation, at: Position, before: Ints | None) -> Ints | None:
+    """Who is called, where those called in the round so far are known; a list of everyone is not made."""
+    itinerary, clients = f.plan.itinerary, f.plan.info.clients
+    if itinerary.called(at) == clients and itinerary.phase(at).part == 1:
+        return before
+    everyone = np.arange(clients, dtype=np.int32)
+    return itinerary.cohort(at, everyone, f.plan.server_secret, everyone if before is None else before)
 
 
 def server_step(

@@ -23,7 +23,7 @@ from murmura.engine.checkpoint import load_checkpoint, read_auxiliary, save_chec
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.ranges import FINISHED, answer, called_here, receive
+from murmura.runtimes.ranges import FINISHED, answer, receive
 from murmura.server.organisations.silo_messages import (
     SiloIntroduction,
     SiloReply,
@@ -126,7 +126,7 @@ class Silo:
                 "both sides need the same version of Murmura."
             )
         clients, chain, least = (
-            called_here(f, request),
+            f.takes_part(phase, request.cohort),
             f.plan.chains.get(phase.name),
             f.plan.channel.minimum_cohort,
         )
