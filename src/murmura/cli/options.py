@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
@@ -40,31 +40,6 @@ Set = Annotated[
 Data = Annotated[str, typer.Option("--data", help="A source's name (see `murmura data list`) or a file.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The folder that holds the data sets.", envvar="MURMURA_DATA")
-]
-ProtocolName = Annotated[
-    str,
-    typer.Option(
-        "--protocol",
-        help="default, fpl, kgflex, ncf, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, "
-        "celeba, or split:PATH of a split; NAME:KEY=VALUE,.. changes its split.",
-    ),
-]
-SplitName = Annotated[
-    str,
-    typer.Option(
-        "--split",
-        metavar="NAME",
-        help="Another split than the protocol's: leave-one-out, fixed-time, random or temporal.",
-    ),
-]
-CandidateCount = Annotated[
-    int | None,
-    typer.Option(
-        "--candidates",
-        metavar="N",
-        min=1,
-        help="Beside the full ranking, rank relevant items among N drawn ones: columns named sampled.",
-    ),
 ]
 OrderNames = Annotated[
     str,
@@ -113,8 +88,11 @@ class FieldFlag:
 class ConfiguredCommand:
     """A command with the flags of a configuration class in place of one of its parameters."""
 
-    def __init__(self, command: Callable[..., None], place: str, parameter: str, file: bool) -> None:
+    def __init__(
+        self, command: Callable[..., None], place: str, parameter: str, file: bool, only: Collection[str]
+    ) -> None:
         update_wrapper(self, command)
+        self._only = only
         self.__annotations__ = {key: kind for key, kind in command.__annotations__.items() if key != parameter}
         self._command, self._place, self._parameter, self._file = command, place, parameter, file
 
@@ -128,7 +106,8 @@ class ConfiguredCommand:
     def flags(self) -> list[FieldFlag]:
         """The flags of the class, first those that say which data and which models."""
         found = flags_of(self.config_class, nested=self._parameter == READING)
-        return sorted(found, key=lambda flag: not flag.first)
+        kept = [flag for flag in found if not self._only or flag.path[0] in self._only]
+        return sorted(kept, key=lambda flag: not flag.first)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -165,14 +144,16 @@ class ConfiguredCommand:
         self._command(**{self._parameter: config}, **given)
 
 
-def takes(place: str, parameter: str = "config", file: bool = False) -> Callable[..., ConfiguredCommand]:
-    """Give a command the flags of the class at `module:name`, and --config where it reads a file."""
-    return lambda command: ConfiguredCommand(command, place, parameter, file)
+def takes(
+    place: str, parameter: str = "config", file: bool = False, only: Collection[str] = ()
+) -> Callable[..., ConfiguredCommand]:
+    """Give a command the flags of the class at `module:name`, or some, and --config where it reads a file."""
+    return lambda command: ConfiguredCommand(command, place, parameter, file, only)
 
 
 def takes_reading(command: Callable[..., None]) -> ConfiguredCommand:
     """Give a command the flags about reading data, which it gets as its one argument `reading`."""
-    return ConfiguredCommand(command, "murmura.data.reading:Reading", READING, False)
+    return ConfiguredCommand(command, "murmura.data.reading:Reading", READING, False, ())
 
 
 def _is_given(context: typer.Context, name: str, alone: bool) -> bool:
@@ -234,14 +215,6 @@ def _taken_apart(hint: Any) -> tuple[Any, list[Any]]:
 
 def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-
-
-def changed_protocol(protocol: str, split: str = "", candidates: int | None = None) -> str:
-    """The protocol with the split of --split and the candidates of --candidates, where they are given."""
-    from murmura.engine.protocol import with_changes
-
-    given = {"split": split or None, "candidates": candidates}
-    return with_changes(protocol, {key: value for key, value in given.items() if value is not None})
 
 
 def one_order(order: str) -> Order | None:

@@ -54,14 +54,11 @@ class Scorer:
     made: Method | None = None  # the method, where it is another than these settings make here
 
     @staticmethod
-    def open(folder: Path, label: str = "", seed: int | None = None, data_dir: Path | None = None) -> Scorer:
-        """A finished model of any run folder: of a fit, a comparison, a search or a paper.
+    def open(folder: Path, label: str = "", data_dir: Path | None = None) -> Scorer:
+        """A finished model of any run folder, of several seeds the first: of a fit, a comparison or a paper.
 
-        Args:
-            folder: What a command wrote.
-            label: Which of several; of a search it is the choice, trained on the whole training part.
-            seed: Which of several; None: the first.
-            data_dir: Where the data sets are, unless they are where they were.
+        Of a search it is the choice, trained on the whole training part. `label` says which of several,
+        `data_dir` where the data sets are, unless they are where they were.
         """
         every = _scorers(folder, data_dir)
         known = list(dict.fromkeys(one.label for one in every))
@@ -69,14 +66,10 @@ class Scorer:
             raise RunError(f"{folder} must hold a finished model, but has none; run it to its end.")
         if not label and len(known) > 1:
             raise RunError(f"{folder} holds several models; say which with --model: {', '.join(known)}.")
-        own = [one for one in every if one.label == (label or known[0])]
-        if not own:
+        found = next((one for one in every if one.label == (label or known[0])), None)
+        if found is None:
             hint = did_you_mean(label, known, f"it has {', '.join(known)}.")
             raise RunError(f"{folder} has no finished model '{label}': {hint}")
-        found = next((one for one in own if seed in (None, one.run.seed)), None)
-        if found is None:
-            there = ", ".join(str(one.run.seed) for one in own)
-            raise RunError(f"{folder} has no finished model '{label}' with seed {seed}; it has {there}.")
         return found
 
     @cached_property
