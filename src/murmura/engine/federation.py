@@ -181,12 +181,14 @@ class Federation:
 
         Without a channel, as in the papers, every visit brings a client all that its phase needs.
         """
-        self._count_counts(phase, visits)
+        info = self.plan.info
+        if self.plan.algorithm.knows_counts(phase) and info.counts is not None:  # released by an earlier phase
+            self.tally.bytes_down += visits * released_counts_bytes(info.items)
         if not phase.fetches_model:
             return
         if self.held is not None and clients is not None:
             return self.tally.count_down(*self.held.fetch(clients))
-        needs = phase.receives or self.plan.algorithm.publishes(self.plan.info)
+        needs = phase.receives or self.plan.algorithm.publishes(info)
         self._count_models(self.plan.channel.downloads(needs), visits)
 
     def count_outcome(self, phase: Phase, clients: Ints) -> None:
@@ -208,36 +210,24 @@ class Federation:
             return self.held.missing(np.arange(plan.people.clients, dtype=np.int32))[1]
         return plan.info.clients * self.downloads.model_bytes(len(plan.info.listed))
 
-    def _count_counts(self, phase: Phase, visits: int) -> None:
-        """What so many visits fetch of the counts that an earlier phase has made public."""
-        info = self.plan.info
-        if self.plan.algorithm.knows_counts(phase) and info.counts is not None:
-            self.tally.bytes_down += visits * released_counts_bytes(info.items)
-
     def _count_models(self, downloads: MessageSpec, times: int) -> None:
         listed = len(self.plan.info.listed)
         rows = max((listed if t.space == "item" else t.rows for t in downloads.tables), default=0)
         self.tally.count_down(times * rows, times * downloads.model_bytes(listed))
 
 
-class Runtime(Protocol):
-    """How rounds are carried."""
+class Runtime:
+    """How rounds are carried: by default one exchange after the other."""
 
     def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> Kernel | None:
         """The compiled path this runtime takes for the algorithm, or None for the plain one.
 
         `through` are the phases whose updates go through a channel: a kernel must know its stages.
         """
+        return None
 
     def run(self, federation: Federation, rounds: range) -> None:
         """Run these rounds, the next ones of the federation's itinerary."""
-
-
-class ExchangeRuntime(Runtime):
-    """A runtime that is asked for one exchange after the other."""
-
-    def run(self, federation: Federation, rounds: range) -> None:
-        """Run these rounds."""
         f, at, called = federation, federation.plan.itinerary.at(rounds.start), None
         while at.done < rounds.stop:
             called = _called(f, at, called if at.step else None)

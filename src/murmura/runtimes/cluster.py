@@ -26,7 +26,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
 from murmura.core.population import Tally
 from murmura.data.populations import Rows, write_population
-from murmura.engine.federation import Federation, ModelDownloads
+from murmura.engine.federation import Federation, ModelDownloads, Runtime
 from murmura.engine.plan import federation_info
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import RangePlan
@@ -44,7 +44,7 @@ def remove_left_behind(folder: Path) -> None:
 
 
 @dataclass(eq=False)
-class Cluster:
+class Cluster(Runtime):
     """Rounds as tasks over shards of so many clients.
 
     `folder` is one that all machines see; None: the system's place for temporary files, which is enough for

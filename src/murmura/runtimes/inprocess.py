@@ -27,7 +27,7 @@ from murmura.core.kernel import CohortRound, CompiledChannel, Kernel, Sequential
 from murmura.core.rng import Words
 from murmura.core.settings import Fraction, settings
 from murmura.core.update import RunningSum, SentUpdate, Update
-from murmura.engine.federation import ExchangeRuntime, Federation, failure, server_step
+from murmura.engine.federation import Federation, Runtime, failure, server_step
 from murmura.engine.itinerary import Position
 from murmura.engine.visit import Visit, stage, visit
 
@@ -53,7 +53,7 @@ class PhaseVisits:
 
 
 @settings
-class InProcess(ExchangeRuntime):
+class InProcess(Runtime):
     """A runtime in one process.
 
     `path`: "kernel" insists on the compiled path, "plain" on the loop, "auto" compiles where it can.
@@ -127,11 +127,17 @@ class InProcess(ExchangeRuntime):
     def collect(self, exchange: PhaseVisits) -> Total | IndividualUpdates:
         """What the clients send, compiled where the kernel covers it."""
         f, phase, chain = exchange.f, exchange.phase, exchange.chain
-        if f.kernel is None or not f.kernel.covers(phase, channel=chain is not None) or not _compiles(chain):
+        compiled = chain is None or chain.settings.channel != "laplace"  # compiled paths clip by L2 alone
+        if f.kernel is None or not compiled or not f.kernel.covers(phase, channel=chain is not None):
             return self._plain(exchange)
-        received = self._compiled(exchange, f.kernel)
-        f.remember_counted(phase, [*exchange.clients.tolist(), *exchange.malicious])
-        return received
+        model, clients = f.received_model(phase), exchange.clients
+        cohort = CohortRound(
+            f.plan.info, phase, exchange.round, model, f.plan.people, clients, self.workers, exchange.through
+        )
+        total, rows = f.kernel.cohort_sum(cohort, f.states, f.tally)
+        f.count_visits(phase, len(clients), rows, clients)
+        f.remember_counted(phase, [*clients.tolist(), *exchange.malicious])
+        return total
 
     def _protected(self, exchange: PhaseVisits, chain: Chain) -> Total | None:
         """The sum by another protocol than two aggregators; None: too many were lost for a sum."""
@@ -155,17 +161,6 @@ class InProcess(ExchangeRuntime):
         f.tally.bytes_up += bytes_up - len(counted) * chain.upload_bytes
         f.remember_counted(phase, counted)
         return chain.sum_up(total.astype(np.int64), exchange.round)
-
-    def _compiled(self, exchange: PhaseVisits, kernel: Kernel) -> Total:
-        """The sum of a cohort by the algorithm's kernel."""
-        f, phase, clients = exchange.f, exchange.phase, exchange.clients
-        plan, model = f.plan, f.received_model(phase)
-        cohort = CohortRound(
-            plan.info, phase, exchange.round, model, plan.people, clients, self.workers, exchange.through
-        )
-        total, rows = kernel.cohort_sum(cohort, f.states, f.tally)
-        f.count_visits(phase, len(clients), rows, clients)
-        return total
 
     def _plain(self, exchange: PhaseVisits) -> Total | IndividualUpdates:
         """Every client's visit one by one; their sum is taken in the order of clients."""
@@ -240,11 +235,6 @@ class InProcess(ExchangeRuntime):
                 return None, str(error)
             raise failure(f"client {client}", round, phase.name, error.__notes__[-1], error) from error
         return made, why
-
-
-def _compiles(chain: Chain | None) -> bool:
-    """Compiled paths clip by L2 alone."""
-    return chain is None or chain.settings.channel != "laplace"
 
 
 def _run_sequential(f: Federation, phase: Phase, rounds: range) -> None:

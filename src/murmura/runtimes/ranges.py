@@ -32,7 +32,7 @@ from murmura.core.errors import FederationError
 from murmura.core.population import Population
 from murmura.core.schedule import Schedule
 from murmura.core.update import Arrays, RunningSum, Update
-from murmura.engine.federation import ExchangeRuntime, Federation, ModelDownloads, server_step
+from murmura.engine.federation import Federation, ModelDownloads, Runtime, server_step
 from murmura.engine.itinerary import Position
 from murmura.engine.plan import RoundPlan
 from murmura.runtimes.inprocess import InProcess, PhaseVisits
@@ -141,7 +141,7 @@ def add(*partials: PartialSum) -> PartialSum:
     )
 
 
-class RangeRuntime(ExchangeRuntime):
+class RangeRuntime(Runtime):
     """The server's side of every exchange with ranges that somebody else holds."""
 
     def ask(self, f: Federation, at: Position, called: Ints | None) -> PartialSum:
@@ -150,9 +150,6 @@ class RangeRuntime(ExchangeRuntime):
 
     def tell(self, f: Federation, at: Position, called: Ints | None) -> None:
         """Let those called fetch the outcome of an exchange that no later round brings them."""
-
-    def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> None:
-        """The server trains nobody."""
 
     def exchange(self, f: Federation, at: Position, called: Ints | None) -> None:
         """Ask all ranges, add up what they send, and take the server's step."""

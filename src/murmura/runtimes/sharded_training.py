@@ -15,7 +15,7 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -198,7 +198,6 @@ class ShardedTraining:
     folder: Path
     shard: int = SHARD
     checkpoint_every: int = 1
-    lines: list[LedgerLine] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         plan, own = self.plan, (self.population, self.folder, self.shard, self.checkpoint_every)
@@ -207,10 +206,8 @@ class ShardedTraining:
         settings = {"algorithm": plan.algorithm.name, "settings": as_dict(plan.algorithm), **known}
         cut = {"population": self.population.fingerprint, "shards": self.runtime.bounds}
         self.federation = Federation.begin(replace(plan, identity=settings | cut))
-        found = load_checkpoint(self.runtime.folder, self.federation)
-        if found is not None:
-            self.lines = found[1]
-        self.runtime.begin(None if found is None else self.rounds)
+        self.lines = load_checkpoint(self.runtime.folder, self.federation)
+        self.runtime.begin(self.rounds or None)
 
     @property
     def rounds(self) -> int:

@@ -70,8 +70,8 @@ class Silo:
         """The silo's people with their states, as the last exchange left them, or as they begin."""
         plan = self.terms.plan(self.held.population(self.terms))
         f = Federation.begin(plan, self.runtime.kernel_for(plan.algorithm, plan.through))
-        found = load_checkpoint(self.folder, f)
-        return f if found is None else found[0]
+        load_checkpoint(self.folder, f)
+        return f
 
     def scores(self, user: int) -> NDArray[Any]:
         """The scores of all items for one of the silo's people, by the latest model it was sent."""
