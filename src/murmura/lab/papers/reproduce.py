@@ -26,9 +26,10 @@ from typing import Any, TypeVar
 from murmura.core.errors import DataError, FederationError, MissingExtraError, RunError
 from murmura.core.locks import locked
 from murmura.core.settings import as_dict, changed
-from murmura.engine.protocol import PreparedData, protocol
+from murmura.engine.prepared import FILE as OPENED
+from murmura.engine.prepared import PreparedData
+from murmura.engine.protocol import protocol
 from murmura.engine.run_folder import Run
-from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries

@@ -131,8 +131,9 @@ def serve(
     """
     from murmura.core.catalogue import Catalogue
     from murmura.data.sources.registry import load
-    from murmura.runtimes.from_dataset import describe_federation, describe_items, held_rows
+    from murmura.runtimes.from_dataset import held_rows
     from murmura.server.coordinator.setup import FederationSetup, RoundTiming, configured
+    from murmura.server.described import describe_federation, describe_items
 
     if (items is None) == (not like):
         raise SettingError("the items must come from --items FILE or from --like DATA, and not from both.")
@@ -180,10 +181,10 @@ def _coordinate(
 ) -> None:
     """Serve until interrupted; `known` is what people call the items."""
     from murmura.core.files import write_whole
-    from murmura.runtimes.from_dataset import item_titles
     from murmura.server.coordinator.coordinator import Coordinator
     from murmura.server.coordinator.open_round import PollingInterval
     from murmura.server.database import ServerDatabase
+    from murmura.server.described import item_titles
     from murmura.server.endpoints import COORDINATOR, UPLOADS
     from murmura.server.http.machine_app import App
     from murmura.server.http.page_files import VisitorPage

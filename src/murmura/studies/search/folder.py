@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.part_files import named, whole_number, wrong_folder
-from murmura.engine.protocol import Selection
+from murmura.engine.prepared import FILE as OPENED
+from murmura.engine.prepared import Selection
 from murmura.engine.run_folder import Run
-from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS, cutoff, direction, has_no_cutoff, metric_of
 
 TRIALS, CHOICE = "trials.csv", "choice.json"

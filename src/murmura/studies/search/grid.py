@@ -22,7 +22,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import ExperimentResult, experiment, score
-from murmura.engine.protocol import Selection
+from murmura.engine.prepared import Selection
 from murmura.evaluation.registry import cutoff
 from murmura.studies.methods import method, method_class
 from murmura.studies.search.folder import DIGITS, Trial, TrialHistory, best, measured, name_of, side
@@ -77,7 +77,7 @@ def _run(selection: Selection, job: TrialJob, progress: Progress, found: list[Tr
     def watch(epoch: int, so_far: Model) -> bool:
         if job.patience is not None or epoch in job.stops:
             seconds = {"fit": time.perf_counter() - started}
-            outcome = score(so_far, selection.split, rules, 1, cutoffs, seconds, measured(job.metric))
+            outcome = score(so_far, selection.split, rules, 1, cutoffs, measured(job.metric), seconds)
             found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
         return not is_over(found, job.patience, job.metric)
 

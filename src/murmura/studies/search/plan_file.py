@@ -12,7 +12,7 @@ import yaml
 from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, settings
-from murmura.engine.protocol import Selection
+from murmura.engine.prepared import Selection
 from murmura.studies.configuration import DataConfig, checked
 from murmura.studies.methods import model_and_pi
 from murmura.studies.search.folder import Choice

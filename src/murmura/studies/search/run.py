@@ -20,14 +20,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from murmura.core.errors import SettingError
+from murmura.core.flag_text import parse_settings, parse_value
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Flag, as_dict, changed, settings
-from murmura.engine.protocol import Selection
+from murmura.engine.prepared import Selection, refuse_opened
 from murmura.engine.run_folder import Run, environment
-from murmura.engine.sealed import refuse_opened
 from murmura.studies.configuration import ProtocolConfig
-from murmura.studies.flag_text import parse_settings, parse_value
 from murmura.studies.methods import below_minimum_cohort
 from murmura.studies.search.folder import CHOICE, TRIALS, Choice, Trial, side
 from murmura.studies.search.grid import Candidates, check_candidates, search

@@ -15,20 +15,21 @@ from murmura.cli.console import progress, say, table
 from murmura.studies.compare.command import load_data
 
 if TYPE_CHECKING:
-    from murmura.studies.blend.run import BlendConfig
+    from murmura.lab.blend.run import BlendConfig
 
 HEADER = ("weight", "discount", "accuracy", "coverage")
 
 
-@options.takes("murmura.studies.blend.run:BlendConfig")
+@options.takes("murmura.lab.blend.run:BlendConfig")
 def blend(
     config: BlendConfig,
     out: Annotated[Path | None, typer.Option("--out", help="A CSV file for every blend tried.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Choose weight and discount of kgflex-hybrid: the most accurate on validation whose lists cover enough."""
-    from murmura.engine.protocol import prepare, protocol
-    from murmura.studies.blend.run import MODEL, blends, choose
+    from murmura.engine.prepared import prepare
+    from murmura.engine.protocol import protocol
+    from murmura.lab.blend.run import MODEL, blends, choose
 
     dataset, metric = load_data(config.data), config.metric
     prepared, grid = (

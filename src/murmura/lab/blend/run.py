@@ -18,14 +18,14 @@ import numpy as np
 from pydantic import Field
 
 from murmura.core.errors import SettingError
+from murmura.core.flag_text import parse_settings
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Flag, changed, settings
 from murmura.engine.experiment import score
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.runtimes.simulation import simulated
 from murmura.studies.configuration import ProtocolConfig
-from murmura.studies.flag_text import parse_settings
 
 MODEL = "kgflex-hybrid"
 WEIGHTS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1)
