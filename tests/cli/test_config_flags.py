@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from murmura.cli.options import flags_of
+from murmura.lab.sweep.run import SweepConfig
 from murmura.studies.blend.run import BlendConfig
 from murmura.studies.configuration import CompareConfig, FitConfig
 from murmura.studies.search.run import SearchConfig
-from murmura.studies.sweep.run import SweepConfig
 from tests.cli.processes import murmura, ratings
 
 COMPARED = """\

@@ -10,6 +10,8 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.lab.analyses.item_exposure import bias, frequencies
+from murmura.lab.sweep.run import plan_sweep, sweep
+from murmura.lab.sweep.section import value_places
 from murmura.report import build
 from murmura.report.build import analyses
 from murmura.report.drawing import CURVES, VARIABLES, curve_styles, power, ramp
@@ -17,8 +19,6 @@ from murmura.report.summary import summarise
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder, Sweep, read_runs
 from murmura.studies.compare.run import compare
-from murmura.studies.sweep.run import plan_sweep, sweep
-from murmura.studies.sweep.section import value_places
 from tests.studies.worlds import small_world
 
 pytestmark = pytest.mark.slow

@@ -32,7 +32,7 @@ COMMANDS: Registry[Command] = Registry(
         "compare": "murmura.studies.compare.command:compare",
         "search": "murmura.studies.search.command:search",
         "blend": "murmura.studies.blend.command:blend",
-        "sweep": "murmura.studies.sweep.command:sweep",
+        "sweep": "murmura.lab.sweep.command:sweep",
         "recommend": "murmura.studies.recommend.command:recommend",
         "report": "murmura.cli.report:report",
         "export": "murmura.studies.evaluate.command:export",

@@ -10,12 +10,12 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Longs
 from murmura.evaluation.beyond_accuracy import HEAD, ranked_shares
-from murmura.lab.analyses.item_exposure import Bias, Frequencies
+from murmura.lab.analyses.item_exposure import Bias, Frequencies, exposure
+from murmura.lab.sweep.folder import value_text
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, estimate_cell, number, plain_table
 from murmura.studies.compare.folder import Sweep
-from murmura.studies.sweep.folder import value_text
 
 UPDATED, RECOMMENDED = 1000, 250  # items along the axis, as in the thesis
 ACROSS = 3
@@ -27,12 +27,12 @@ Lines = dict[str, list[tuple[str, str, Longs]]]  # the same of one picture
 
 def popularity_section(compared: Compared) -> Section | None:
     """Where items were counted: for a sweep, or for as many models as lines can be told apart."""
-    what = compared.folder.sweep
-    drawn = panels(compared.times, what)
+    what, (times, _) = compared.folder.sweep, exposure(compared.folder)
+    drawn = panels(times, what)
     if not drawn:
         return None
     pictures = update_picture(drawn, what), recommendation_picture(drawn, what)
-    return Section.of("popularity", "Popularity", *pictures, frequency_table(compared.times))
+    return Section.of("popularity", "Popularity", *pictures, frequency_table(times))
 
 
 def panels(found: Sequence[Frequencies], what: Sweep | None) -> Panels:
@@ -155,7 +155,7 @@ MOST_ROWS, MOST_COLUMNS = 24, 20  # of a map that can still be read
 
 def bias_section(compared: Compared) -> Section | None:
     """Where items have categories."""
-    found = compared.bias
+    _, found = exposure(compared.folder)
     if found is None or not found.shown:
         return None
     pictures = training_picture(found), disparity_picture(found)

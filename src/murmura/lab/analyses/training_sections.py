@@ -9,18 +9,18 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Longs
 from murmura.evaluation.registry import title
+from murmura.lab.sweep.folder import FRESHNESS, NORMALISED, SweepPoint, entry_points, freshness
+from murmura.lab.sweep.section import number_at, plot_points
 from murmura.report.drawing import Picture, canvas, curve_height, curve_styles, logarithmic, note
 from murmura.report.page import Compared, Section
 from murmura.report.summary import decimals_for
 from murmura.report.table import NAME, Column, ReportTable, TableCell, plain_table
 from murmura.studies.search.folder import Trial
-from murmura.studies.sweep.folder import FRESHNESS, NORMALISED, SweepPoint, freshness
-from murmura.studies.sweep.section import number_at, plot_points
 
 
 def freshness_section(compared: Compared) -> Section | None:
     """Where a model was trained with several freshnesses."""
-    fresh, k = freshness(compared.points), compared.folder.cutoff
+    fresh, k = freshness(entry_points(compared.folder)), compared.folder.cutoff
     picture = freshness_picture(fresh, k)
     return Section.of("fresh", "Freshness", picture, freshness_table(fresh, k)) if picture else None
 

@@ -21,9 +21,6 @@ LABEL = 48  # characters of an axis' label
 
 def entropy_section(compared: Compared) -> Section | None:
     """Accuracy and evenness (thesis, figure 6.2), where both were measured."""
-    k = compared.folder.cutoff
-    if not any({f"HR@{k}", f"SE@{k}"} <= point.found.keys() for point in compared.points):
-        return None
     return Section.of("entropy", "Accuracy and evenness", entropy_plot(compared.results))
 
 

@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import RunError
+from murmura.evaluation.intervals import seed_interval
 from murmura.evaluation.registry import pareto_front, title
+from murmura.lab.analyses.item_exposure import MEAN_DISPARITY, exposure
+from murmura.lab.sweep.folder import SweepPoint, entry_points, value_text
 from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
 from murmura.report.summary import decimals_for
 from murmura.report.table import NAME, Column, ReportTable, estimate_cell, number, plain_table
 from murmura.studies.compare.folder import ComparisonFolder, Sweep
-from murmura.studies.sweep.folder import SweepPoint, value_text
 
 DISCLOSED, BOTH, RECIPROCAL = "disclosed", "MB/client", "1/CCE"
-MEAN_DISPARITY = "mean |BD|"  # how far lists depart from the training part, category by category
 PLACE = "place"  # of a value along its axis
 WIDE = 30  # costs that differ by more than this factor get a logarithmic axis
 COSTS = {
@@ -47,7 +48,7 @@ def section(compared: Compared) -> Section | None:
     what = compared.folder.sweep
     if what is None:
         return None
-    found = SweepCurves(what, compared.points, compared.folder.cutoff)
+    found = SweepCurves.of(compared.folder, what)
     pictures = found.accuracy(), found.coverage(), found.evenness(), found.costs(), found.reciprocal()
     return Section.of("sweep", f"Sweep over {what.key}", *pictures, found.table())
 
@@ -55,10 +56,9 @@ def section(compared: Compared) -> Section | None:
 def swept(folder: Path) -> ReportTable | None:
     """The table of a sweep's folder."""
     comparison = ComparisonFolder.open(folder)
-    what = comparison.sweep
-    if what is None:
+    if comparison.sweep is None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
-    return SweepCurves(what, Compared(comparison).points, comparison.cutoff).table()
+    return SweepCurves.of(comparison, comparison.sweep).table()
 
 
 def value_places(what: Sweep) -> dict[str, float]:
@@ -88,6 +88,21 @@ class SweepCurves:
     what: Sweep
     entries: Sequence[SweepPoint]
     k: int
+
+    @staticmethod
+    def of(comparison: ComparisonFolder, what: Sweep) -> SweepCurves:
+        """The entries of a sweep, with the mean |BD| of their lists where the items have categories."""
+        _, bias = exposure(comparison)
+        known = bias.each_seed if bias else {}
+        made = []
+        for one in entry_points(comparison):
+            if bias and one.label in known:
+                of_seeds = bias.mean_disparities(one.label)
+                found = one.found | {MEAN_DISPARITY: seed_interval(of_seeds).mean}
+                each = tuple(own | {MEAN_DISPARITY: value} for own, value in zip(one.each, of_seeds))
+                one = replace(one, found=found, each=each)
+            made.append(one)
+        return SweepCurves(what, made, comparison.cutoff)
 
     @cached_property
     def points(self) -> list[SweepPoint]:
