@@ -154,7 +154,7 @@ def test_an_unfinished_sweep_is_shown_as_far_as_it_came(tmp_path: Path) -> None:
 @pytest.mark.smoke
 def test_curves_are_told_apart_by_colour_and_marker() -> None:
     styles = list(curve_styles([f"model {n}" for n in range(2 * len(CURVES))]).values())
-    assert len({(style.colour, style.marker) for style in styles}) == len(styles)
+    assert len({(style["color"], style["marker"]) for style in styles}) == len(styles)
     assert ramp(2) == ["#d55e00", "#0072b2"]
     assert len(set(ramp(11))) == 11
     assert ramp(1) == ["#d55e00"]

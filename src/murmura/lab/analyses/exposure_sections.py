@@ -39,8 +39,8 @@ def panels(found: Sequence[Frequencies], what: Sweep | None) -> Panels:
     """The lines of a panel per curve of a sweep, or of one for the models of a small comparison."""
     by_label = {one.label: one for one in found}
     if what is None:
-        looks = drawing.curve_styles(list(by_label)).values()
-        lines = [(one.label, look.colour, one) for one, look in zip(found, looks)]
+        looks = drawing.curve_styles(list(by_label))
+        lines = [(one.label, looks[one.label]["color"], one) for one in found]
         return {"": lines} if 0 < len(lines) <= MOST else {}
     values = list(zip(map(value_text, what.values), drawing.ramp(len(what.values))))
     made = {
@@ -100,11 +100,10 @@ def _painted(
             if popularity is not None:
                 _rank_line(axes, popularity, most, **POPULARITY)
             drawing.logarithmic(axes, "y")
-            axes.set_xlim(0, most)
+            axes.set(xlim=(0, most), title=drawing.short(panel))
             drawing.few_ticks(axes, 5)
-            axes.set_title(drawing.short(panel))
             if place + across >= len(drawn):
-                axes.set_xlabel("item, most frequent first", labelpad=3)
+                axes.set_xlabel("item, most frequent first")
                 axes.tick_params(labelbottom=True)
             if place % across == 0:
                 axes.set_ylabel("share")
@@ -182,7 +181,7 @@ def training_picture(found: Bias) -> drawing.Picture | None:
         for row, off in enumerate(deviation.tolist()):
             text = f"{number(100 * off, 1)} %" if np.isfinite(off) else ""
             axes.text(1.01, row, text, color=drawing.INK, **beside)
-        axes.set_xlabel("bias towards the category; 1: as often as its share of the items", labelpad=3)
+        axes.set_xlabel("bias towards the category; 1: as often as its share of the items")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=8.5)
     far = int(np.nanargmax(np.abs(deviation)))
     return made.picture(

@@ -194,11 +194,10 @@ def roc_picture(found: Audit) -> drawing.Picture | None:
         (axes,) = made.panels(1, 2)
         for name, points in curves.items():
             shown = [(x, y) for x, y in points if y > 0]
-            axes.plot([x for x, _ in shown], [y for _, y in shown], **styles[name].line(markersize=3))
+            axes.plot([x for x, _ in shown], [y for _, y in shown], **styles[name] | {"markersize": 3})
         axes.plot([1e-4, 1], [1e-4, 1], color="0.6", linewidth=0.8, linestyle=":")
         drawing.logarithmic(axes, "x", "y")
-        axes.set_xlabel("false alarms", labelpad=2)
-        axes.set_ylabel("found")
+        axes.set(xlabel="false alarms", ylabel="found")
     said = (f"{name}: {dict(points).get(FALSE_ALARMS, 0.0):.3f}" for name, points in curves.items())
     return made.picture(
         "Rounds somebody was in, found at so many false alarms",
@@ -272,9 +271,7 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
             for name, (attack, score) in curves.items():
                 mine = [one for one in found.points if (one.attack, one.kind) == (attack, kind)]
                 _curve(axes, mine, score, styles[name])
-            axes.set_title(TITLES[kind])
-            axes.set_xlabel("known before, %", labelpad=2)
-            axes.set_ylim(bottom=0)
+            axes.set(title=TITLES[kind], xlabel="known before, %", ylim=(0, None))
         row[0].set_ylabel("relative error")
     half = [one for one in found.points if one.kind == "ratings" and one.share == 0.5]
     half.sort(key=lambda one: attacks.index(one.attack))
@@ -288,8 +285,8 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
     )
 
 
-def _curve(axes: drawing.Axes, points: Sequence[HintFinding], score: str, look: drawing.CurveStyle) -> None:
+def _curve(axes: drawing.Axes, points: Sequence[HintFinding], score: str, look: dict[str, Any]) -> None:
     known = [(100 * one.share, one.values[score]) for one in points if is_number(one.values[score])]
     x, low, high = [x for x, _ in known], [one.low for _, one in known], [one.high for _, one in known]
-    axes.plot(x, [one.mean for _, one in known], **look.line(markersize=3))
-    axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
+    axes.plot(x, [one.mean for _, one in known], **look | {"markersize": 3})
+    axes.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)

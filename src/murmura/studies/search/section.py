@@ -56,8 +56,7 @@ def _panel(axes: drawing.Axes, key: str, trials: Sequence[Trial], chosen: Trial)
     elif not numeric:
         axes.set_xticks(range(len(labels)), [drawing.short(label) for label in labels])
         axes.set_xlim(-0.5, len(labels) - 0.5)
-    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    axes.set_xlabel(drawing.short(key), color=drawing.MUTED, labelpad=1)
+    axes.set_xlabel(drawing.short(key))
 
 
 def trials_table(trials: Sequence[Trial], metric: str) -> ReportTable:
