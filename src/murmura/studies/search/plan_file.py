@@ -16,9 +16,9 @@ from murmura.engine.protocol import Selection
 from murmura.studies.configuration import DataConfig, checked
 from murmura.studies.methods import model_and_pi
 from murmura.studies.search.folder import Choice
-from murmura.studies.search.grid import Candidates, check_candidates, search
-from murmura.studies.search.space import Axes, grid, has_range, space_of
-from murmura.studies.search.tpe import Tpe
+from murmura.studies.search.grid import check_candidates, search
+from murmura.studies.search.space import Axes
+from murmura.studies.search.tpe import Candidates, candidates
 from murmura.studies.worker_pool import Workers
 
 
@@ -37,13 +37,10 @@ class SearchPlan:
     def candidates(self, label: str, axes: Axes) -> Candidates:
         """What is tried of a model, or of a model at some pi, `fed-ease:pi=0.1`; a grid has no ranges."""
         model, pi = model_and_pi(label)
-        if model in self.trials:
-            return Tpe(space_of(axes), self.trials[model], {} if model == label else {"pi": pi})
-        if has_range(axes):
-            raise SettingError(
-                f"the grid of {model} must have lists of values, but has a range; name {model} under 'trials:'."
-            )
-        return grid(axes if model == label else {"pi": [pi], **axes})
+        no_range = (
+            f"the grid of {model} must have lists of values, but has a range; name {model} under 'trials:'."
+        )
+        return candidates(axes, self.trials.get(model), {} if model == label else {"pi": pi}, no_range)
 
     def selections(self, data_dir: Path | None) -> Iterator[tuple[str, str, Selection]]:
         """Protocol and data set of every group of grids, and what is chosen on there."""
