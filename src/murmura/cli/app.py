@@ -68,6 +68,7 @@ COMMANDS: Registry[Command] = Registry(
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
     "privacy plan picture": "murmura.lab.papers.privacy_plan_picture:privacy_plan_picture",
+    "search plan": "murmura.lab.papers.plan_file:read_plan",
     "rule check": "murmura.lab.papers.rule_check:check_rule",
 }
 

@@ -48,6 +48,35 @@ class SearchPlan:
             for name in by_data:
                 yield rules, name, DataConfig(name=name).prepare(rules, data_dir).selection()
 
+    def run(
+        self,
+        history: Path | None,
+        data_dir: Path | None,
+        workers: int | Workers = 1,
+        progress: Progress = SILENT,
+    ) -> Iterator[Choice]:
+        """What won each search, one after the other; what the history holds is not tried again."""
+        for rules, name, selection in self.selections(data_dir):
+            metric = self.metric[rules]
+            for label, axes in self.grids[rules][name].items():
+                model, _ = model_and_pi(label)
+                trials = list(search(
+                    selection, model, self.candidates(label, axes), history,
+                    metric=metric, workers=workers, patience=self.patience.get(model), progress=progress,
+                ))  # fmt: skip
+                won = Choice.of(trials, selection, label, metric, history)
+                yield replace(won, data=name, protocol=rules)
+
+    @staticmethod
+    def as_defaults(choices: list[Choice]) -> str:
+        """The winners in the form of `studies/defaults.yaml`."""
+        found: dict[str, Any] = {}
+        for choice in choices:
+            found.setdefault(str(choice.protocol), {}).setdefault(str(choice.data), {})[choice.model] = (
+                choice.settings
+            )
+        return yaml.safe_dump(found, sort_keys=False, default_flow_style=None, width=110)
+
 
 def read_plan(path: Path) -> SearchPlan:
     """Read and check a plan: every model and every setting of it must exist."""
@@ -62,33 +91,3 @@ def read_plan(path: Path) -> SearchPlan:
     for rules in plan.grids.keys() - plan.metric.keys():
         raise SettingError(f"{path}: metric must name one for every protocol, but has none for '{rules}'.")
     return plan
-
-
-def run_plan(
-    plan: SearchPlan,
-    history: Path | None,
-    data_dir: Path | None,
-    workers: int | Workers = 1,
-    progress: Progress = SILENT,
-) -> Iterator[Choice]:
-    """What won each search, one after the other; what the history holds is not tried again."""
-    for rules, name, selection in plan.selections(data_dir):
-        metric = plan.metric[rules]
-        for label, axes in plan.grids[rules][name].items():
-            model, _ = model_and_pi(label)
-            trials = list(search(
-                selection, model, plan.candidates(label, axes), history,
-                metric=metric, workers=workers, patience=plan.patience.get(model), progress=progress,
-            ))  # fmt: skip
-            won = Choice.of(trials, selection, label, metric, history)
-            yield replace(won, data=name, protocol=rules)
-
-
-def as_defaults(choices: list[Choice]) -> str:
-    """The winners in the form of `studies/defaults.yaml`."""
-    found: dict[str, Any] = {}
-    for choice in choices:
-        found.setdefault(str(choice.protocol), {}).setdefault(str(choice.data), {})[choice.model] = (
-            choice.settings
-        )
-    return yaml.safe_dump(found, sort_keys=False, default_flow_style=None, width=110)
