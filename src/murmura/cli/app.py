@@ -32,7 +32,7 @@ COMMANDS: Registry[Command] = Registry(
         "compare": "murmura.studies.compare.command:compare",
         "search": "murmura.studies.search.command:search",
         "blend": "murmura.lab.blend.command:blend",
-        "sweep": "murmura.studies.sweep.command:sweep",
+        "sweep": "murmura.lab.sweep.command:sweep",
         "recommend": "murmura.studies.recommend.command:recommend",
         "report": "murmura.cli.report:report",
         "export": "murmura.studies.evaluate.command:export",
@@ -67,6 +67,7 @@ COMMANDS: Registry[Command] = Registry(
 # what commands of other rooms use of the lab, and where it is
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
+    "search plan": "murmura.lab.papers.plan_file:read_plan",
     "rule check": "murmura.lab.papers.rule_check:check_rule",
     "tracker": "murmura.lab.mlflow_tracker:MlflowTracker",
 }

@@ -43,6 +43,7 @@ from murmura.lab.papers.reproduction_folder import (
     ReproductionFolder,
     RowChoice,
 )
+from murmura.lab.sweep.folder import entry_label, write_sweep
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, default_settings
 from murmura.studies.compare.folder import ComparisonFolder, Sweep
 from murmura.studies.compare.run import run_entries
@@ -52,7 +53,6 @@ from murmura.studies.search.folder import Trial, best, best_place, name_of, side
 from murmura.studies.search.grid import TrialJob, run_job
 from murmura.studies.search.space import Axes, grid, has_range, space_of
 from murmura.studies.search.tpe import Group, Tpe
-from murmura.studies.sweep.folder import entry_label, write_sweep
 from murmura.studies.worker_pool import Workers, held, processes
 
 T = TypeVar("T")

@@ -29,9 +29,8 @@ from murmura.engine.run_folder import Run, environment
 from murmura.studies.configuration import ProtocolConfig
 from murmura.studies.methods import below_minimum_cohort
 from murmura.studies.search.folder import CHOICE, TRIALS, Choice, Trial, side
-from murmura.studies.search.grid import Candidates, check_candidates, search
-from murmura.studies.search.space import grid, has_range, space_of
-from murmura.studies.search.tpe import Tpe
+from murmura.studies.search.grid import check_candidates, search
+from murmura.studies.search.tpe import Candidates, candidates
 from murmura.studies.worker_pool import Workers
 
 STUDY = "study.db"
@@ -98,14 +97,8 @@ class SearchConfig(ProtocolConfig):
 
     def tried(self, trials: int, study: Path | None = None) -> Candidates:
         """What is tried: by tpe so many settings of the space, or every combination; a grid has no ranges."""
-        space = space_of(self.space)
-        if self.sampler == "tpe":
-            return Tpe(space, trials, self.fixed, study)
-        if has_range(self.space):
-            raise SettingError(
-                "a grid must have lists of values, but --space gives a range; use --sampler tpe."
-            )
-        return [{**self.fixed, **one} for one in grid(self.space)]
+        no_range = "a grid must have lists of values, but --space gives a range; use --sampler tpe."
+        return candidates(self.space, trials if self.sampler == "tpe" else None, self.fixed, no_range, study)
 
 
 def search_run(

@@ -10,10 +10,10 @@ from murmura.cli.report import show_table, write_report
 from murmura.studies.compare.command import collect, load_data
 
 if TYPE_CHECKING:
-    from murmura.studies.sweep.run import SweepConfig
+    from murmura.lab.sweep.run import SweepConfig
 
 
-@options.takes("murmura.studies.sweep.run:SweepConfig")
+@options.takes("murmura.lab.sweep.run:SweepConfig")
 def sweep(
     config: SweepConfig,
     cluster: options.Cluster = "",
@@ -28,9 +28,9 @@ def sweep(
     model's name sets it for every swept model. The workers of --cluster fit whole models; the test part and the
     files stay here.
     """
-    from murmura.studies.sweep.run import plan_config
-    from murmura.studies.sweep.run import sweep as run
-    from murmura.studies.sweep.section import swept
+    from murmura.lab.sweep.run import plan_config
+    from murmura.lab.sweep.run import sweep as run
+    from murmura.lab.sweep.section import swept
 
     connected, team = options.tracker(log), options.team(config.workers, cluster, cluster_tls)
     plan, what = plan_config(config, load_data(config.data))

@@ -54,7 +54,7 @@ class SweepPoint:
         return f"{there:.0f}" if cut else str(wanted)
 
 
-def points(comparison: ComparisonFolder) -> list[SweepPoint]:
+def entry_points(comparison: ComparisonFolder) -> list[SweepPoint]:
     """The entries of a comparison that have a finished seed; of a sweep with their curve and value."""
     made = []
     for model in comparison.models:

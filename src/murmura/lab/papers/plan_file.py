@@ -16,9 +16,9 @@ from murmura.engine.prepared import Selection
 from murmura.studies.configuration import DataConfig, checked
 from murmura.studies.methods import model_and_pi
 from murmura.studies.search.folder import Choice
-from murmura.studies.search.grid import Candidates, check_candidates, search
-from murmura.studies.search.space import Axes, grid, has_range, space_of
-from murmura.studies.search.tpe import Tpe
+from murmura.studies.search.grid import check_candidates, search
+from murmura.studies.search.space import Axes
+from murmura.studies.search.tpe import Candidates, candidates
 from murmura.studies.worker_pool import Workers
 
 
@@ -37,19 +37,45 @@ class SearchPlan:
     def candidates(self, label: str, axes: Axes) -> Candidates:
         """What is tried of a model, or of a model at some pi, `fed-ease:pi=0.1`; a grid has no ranges."""
         model, pi = model_and_pi(label)
-        if model in self.trials:
-            return Tpe(space_of(axes), self.trials[model], {} if model == label else {"pi": pi})
-        if has_range(axes):
-            raise SettingError(
-                f"the grid of {model} must have lists of values, but has a range; name {model} under 'trials:'."
-            )
-        return grid(axes if model == label else {"pi": [pi], **axes})
+        no_range = (
+            f"the grid of {model} must have lists of values, but has a range; name {model} under 'trials:'."
+        )
+        return candidates(axes, self.trials.get(model), {} if model == label else {"pi": pi}, no_range)
 
     def selections(self, data_dir: Path | None) -> Iterator[tuple[str, str, Selection]]:
         """Protocol and data set of every group of grids, and what is chosen on there."""
         for rules, by_data in self.grids.items():
             for name in by_data:
                 yield rules, name, DataConfig(name=name).prepare(rules, data_dir).selection()
+
+    def run(
+        self,
+        history: Path | None,
+        data_dir: Path | None,
+        workers: int | Workers = 1,
+        progress: Progress = SILENT,
+    ) -> Iterator[Choice]:
+        """What won each search, one after the other; what the history holds is not tried again."""
+        for rules, name, selection in self.selections(data_dir):
+            metric = self.metric[rules]
+            for label, axes in self.grids[rules][name].items():
+                model, _ = model_and_pi(label)
+                trials = list(search(
+                    selection, model, self.candidates(label, axes), history,
+                    metric=metric, workers=workers, patience=self.patience.get(model), progress=progress,
+                ))  # fmt: skip
+                won = Choice.of(trials, selection, label, metric, history)
+                yield replace(won, data=name, protocol=rules)
+
+    @staticmethod
+    def as_defaults(choices: list[Choice]) -> str:
+        """The winners in the form of `studies/defaults.yaml`."""
+        found: dict[str, Any] = {}
+        for choice in choices:
+            found.setdefault(str(choice.protocol), {}).setdefault(str(choice.data), {})[choice.model] = (
+                choice.settings
+            )
+        return yaml.safe_dump(found, sort_keys=False, default_flow_style=None, width=110)
 
 
 def read_plan(path: Path) -> SearchPlan:
@@ -65,33 +91,3 @@ def read_plan(path: Path) -> SearchPlan:
     for rules in plan.grids.keys() - plan.metric.keys():
         raise SettingError(f"{path}: metric must name one for every protocol, but has none for '{rules}'.")
     return plan
-
-
-def run_plan(
-    plan: SearchPlan,
-    history: Path | None,
-    data_dir: Path | None,
-    workers: int | Workers = 1,
-    progress: Progress = SILENT,
-) -> Iterator[Choice]:
-    """What won each search, one after the other; what the history holds is not tried again."""
-    for rules, name, selection in plan.selections(data_dir):
-        metric = plan.metric[rules]
-        for label, axes in plan.grids[rules][name].items():
-            model, _ = model_and_pi(label)
-            trials = list(search(
-                selection, model, plan.candidates(label, axes), history,
-                metric=metric, workers=workers, patience=plan.patience.get(model), progress=progress,
-            ))  # fmt: skip
-            won = Choice.of(trials, selection, label, metric, history)
-            yield replace(won, data=name, protocol=rules)
-
-
-def as_defaults(choices: list[Choice]) -> str:
-    """The winners in the form of `studies/defaults.yaml`."""
-    found: dict[str, Any] = {}
-    for choice in choices:
-        found.setdefault(str(choice.protocol), {}).setdefault(str(choice.data), {})[choice.model] = (
-            choice.settings
-        )
-    return yaml.safe_dump(found, sort_keys=False, default_flow_style=None, width=110)

@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import RunError
+from murmura.evaluation.intervals import seed_interval
 from murmura.evaluation.registry import pareto_front, title
+from murmura.lab.analyses.item_exposure import MEAN_DISPARITY, exposure
+from murmura.lab.sweep.folder import SweepPoint, entry_points, value_text
 from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
 from murmura.report.summary import decimals_for
 from murmura.report.table import NAME, Column, ReportTable, estimate_cell, number, plain_table
 from murmura.studies.compare.folder import ComparisonFolder, Sweep
-from murmura.studies.sweep.folder import SweepPoint, value_text
 
 DISCLOSED, BOTH, RECIPROCAL = "disclosed", "MB/client", "1/CCE"
-MEAN_DISPARITY = "mean |BD|"  # how far lists depart from the training part, category by category
 PLACE = "place"  # of a value along its axis
 WIDE = 30  # costs that differ by more than this factor get a logarithmic axis
 COSTS = {
@@ -47,7 +48,7 @@ def section(compared: Compared) -> Section | None:
     what = compared.folder.sweep
     if what is None:
         return None
-    found = SweepCurves(what, compared.points, compared.folder.cutoff)
+    found = SweepCurves.of(compared.folder, what)
     pictures = found.accuracy(), found.coverage(), found.evenness(), found.costs(), found.reciprocal()
     return Section.of("sweep", f"Sweep over {what.key}", *pictures, found.table())
 
@@ -55,10 +56,9 @@ def section(compared: Compared) -> Section | None:
 def swept(folder: Path) -> ReportTable | None:
     """The table of a sweep's folder."""
     comparison = ComparisonFolder.open(folder)
-    what = comparison.sweep
-    if what is None:
+    if comparison.sweep is None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
-    return SweepCurves(what, Compared(comparison).points, comparison.cutoff).table()
+    return SweepCurves.of(comparison, comparison.sweep).table()
 
 
 def value_places(what: Sweep) -> dict[str, float]:
@@ -86,15 +86,19 @@ class SweepCurves:
     """The points of a sweep, and what there is to show of them."""
 
     what: Sweep
-    entries: Sequence[SweepPoint]
+    points: Sequence[SweepPoint]
     k: int
 
-    @cached_property
-    def points(self) -> list[SweepPoint]:
-        """The entries with what follows from theirs: places and costs along axes, bytes both ways."""
-        places, made = value_places(self.what), []
-        for one in self.entries:
-            found = dict(one.found)
+    @staticmethod
+    def of(comparison: ComparisonFolder, what: Sweep) -> SweepCurves:
+        """The entries with what follows from theirs: |BD| of lists, places and costs along axes."""
+        places, (_, bias), made = value_places(what), exposure(comparison), []
+        for one in entry_points(comparison):
+            found, each = dict(one.found), one.each
+            if bias and one.label in bias.each_seed:
+                of_seeds = bias.mean_disparities(one.label)
+                found[MEAN_DISPARITY] = seed_interval(of_seeds).mean
+                each = tuple(own | {MEAN_DISPARITY: value} for own, value in zip(each, of_seeds))
             if (value := value_text(one.value)) in places:
                 found[PLACE] = places[value]
             if "kB up/client" in found and "kB down/client" in found:
@@ -102,11 +106,11 @@ class SweepCurves:
             if "CCE" in found:
                 found[RECIPROCAL] = 1 / found["CCE"]
             found |= {axis: unit * found[key] for key, (unit, axis) in AXES.items() if key in found}
-            made.append(replace(one, found=found))
-        return made
+            made.append(replace(one, found=found, each=each))
+        return SweepCurves(what, made, comparison.cutoff)
 
     @cached_property
-    def styles(self) -> dict[str, drawing.CurveStyle]:
+    def styles(self) -> dict[str, dict[str, Any]]:
         """A look for each curve."""
         return drawing.curve_styles(list(self.what.curves))
 
@@ -134,7 +138,13 @@ class SweepCurves:
         with canvas("sweep-accuracy", 3.6, self.styles) as made:
             self._over_values(made.axes, key)
             if disclosed:
-                self._second_axis(made.axes, disclosed)
+                right = made.axes.twinx()
+                dashed: dict[str, Any] = {"linewidth": 1, "linestyle": (0, (4, 2.5)), "alpha": 0.75}
+                for name, points in disclosed.items():
+                    plot_points(right, points, PLACE, DISCLOSED, color=self.styles[name]["color"], **dashed)
+                right.set(ylabel="disclosed fraction, measured (dashed)", ylim=(0, 1.04))
+                right.grid(visible=False)
+                made.axes.set_zorder(right.get_zorder() + 1)
         best = [max(points, key=lambda point: point.found[key]) for points in drawn.values() if points]
         said = ", ".join(f"{p.curve} {number_at(p, key)} at {setting} {value_text(p.value)}" for p in best)
         seeds = max(point.seeds for point in self.points)
@@ -157,18 +167,9 @@ class SweepCurves:
             axes.axhline(point.found[key], **drawing.DOTTED)
             drawing.note(axes, max(places.values()), point.found[key], point.label)
         for name, points in self.curves(key).items():
-            plot_points(axes, points, PLACE, key, label=name, zorder=3, **self.styles[name].line())
+            plot_points(axes, points, PLACE, key, zorder=3, **self.styles[name])
         axes.set_xticks(list(places.values()), list(places))
-        axes.set_xlabel(self.what.key, labelpad=3)
-        axes.set(ylabel=key, ylim=(0, None))
-
-    def _second_axis(self, axes: drawing.Axes, drawn: Curves) -> None:
-        right, dashed = axes.twinx(), {"linewidth": 1, "linestyle": (0, (4, 2.5)), "alpha": 0.75}
-        for name, points in drawn.items():
-            plot_points(right, points, PLACE, DISCLOSED, color=self.styles[name].colour, **dashed)
-        right.set(ylabel="disclosed fraction, measured (dashed)", ylim=(0, 1.04))
-        right.grid(visible=False)
-        axes.set_zorder(right.get_zorder() + 1)
+        axes.set(xlabel=self.what.key, ylabel=key, ylim=(0, None))
 
     def evenness(self) -> Picture | None:
         """G over the swept setting and, where the items have categories, the mean |BD| of the lists."""
@@ -203,11 +204,11 @@ class SweepCurves:
                 plot_points(made.axes, [point], x, y, marker="x", linestyle="None", color=drawing.MUTED)
                 drawing.note(made.axes, point.found[x], point.found[y], point.label)
             made.axes.xaxis.set_major_formatter("{x:,.0f}")
-        ends = ((name, points[0], points[-1]) for name, points in drawn.items() if points)
         said = (
-            f"{name} from {number_at(first, x)} items and {y} {number_at(first, y)} to {number_at(last, x)} "
-            f"and {number_at(last, y)}"
-            for name, first, last in ends
+            f"{name} from {number_at(points[0], x)} items and {y} {number_at(points[0], y)} to "
+            f"{number_at(points[-1], x)} and {number_at(points[-1], y)}"
+            for name, points in drawn.items()
+            if points
         )
         return made.picture(
             f"{y} against {x} along {setting}",
@@ -240,29 +241,27 @@ class SweepCurves:
         """A line for each curve through its values, the last one hollow, both ends named."""
         for curve, points in self.curves(x, y).items():
             look = self.styles[curve]
-            plot_points(axes, points, x, y, **look.line())
-            hollow = {"markerfacecolor": drawing.PAPER, "markeredgecolor": look.colour, "markeredgewidth": 1.3}
-            end = [point for point in points[-1:] if value_text(point.value) == self._last]
-            if end:
-                plot_points(axes, end, x, y, **look.line(zorder=4, **hollow))
+            plot_points(axes, points, x, y, **look)
+            if points and value_text(points[-1].value) == self._last:
+                hollow = {"markerfacecolor": drawing.PAPER, "markeredgecolor": look["color"], "zorder": 4}
+                plot_points(axes, points[-1:], x, y, **look | hollow | {"markeredgewidth": 1.3})
             for point in {point.label: point for point in (*points[:1], *points[-1:])}.values():
-                drawing.note(axes, point.found[x], point.found[y], value_text(point.value), look.colour)
-        axes.set_xlabel(name, labelpad=3)
-        axes.set_ylabel(f"{y}: {title(y)}")
+                drawing.note(axes, point.found[x], point.found[y], value_text(point.value), look["color"])
+        axes.set(xlabel=name, ylabel=f"{y}: {title(y)}")
         axes.margins(x=0.06, y=0.1)
 
     def costs(self) -> Picture | None:
         """Precision against communication with the Pareto front (figure 4.6): the papers' count, and bytes."""
         y = f"P@{self.k}"
-        costs = {key: axis for key, (_, axis) in AXES.items() if self.curves(key, y)}
+        costs = [axis for key, (_, axis) in AXES.items() if self.curves(key, y)]
         if not costs:
             return None
         with canvas("sweep-costs", 3.6, self.styles) as made:
             row = made.row(len(costs))
-            for axes, name in zip(row, costs.values()):
+            for axes, name in zip(row, costs):
                 self._cost_panel(axes, name, y)
             row[0].set_ylabel(f"{y}: {title(y)}")
-        first = next(iter(costs))
+        first = next(key for key, (_, axis) in AXES.items() if axis == costs[0])
         return made.picture(
             f"{y} against communication",
             "Up is more accurate, left costs less; small dots are all values, the large marker is the best of "
@@ -275,17 +274,18 @@ class SweepCurves:
         drawn = self.curves(x, y)
         plot_points(axes, self.front(x, y), x, y, **drawing.STEPPED)
         for name, points in drawn.items():
-            dots = {"color": self.styles[name].colour, "markersize": 4, "alpha": 0.7}
-            plot_points(axes, points, x, y, marker=".", linestyle="None", **dots)
+            look = self.styles[name]
+            dots: dict[str, Any] = {"marker": ".", "linestyle": "None", "markersize": 4, "alpha": 0.7}
+            plot_points(axes, points, x, y, color=look["color"], **dots)
             for best in sorted(points, key=lambda point: -point.found[y])[:1]:
-                plot_points(axes, [best], x, y, **self.styles[name].line(markersize=7.5, zorder=4))
+                plot_points(axes, [best], x, y, **look | {"markersize": 7.5, "zorder": 4})
                 drawing.note(axes, best.found[x], best.found[y], value_text(best.value), drawing.INK)
         sizes = [point.found[x] for points in drawn.values() for point in points]
         if min(sizes) > 0 and (max(sizes) > WIDE * min(sizes) or "MB" in x):  # bytes: powers of ten
             drawing.logarithmic(axes, "x")
         else:
             drawing.few_ticks(axes, 4)
-        axes.set_xlabel(x, labelpad=3)
+        axes.set_xlabel(x)
         axes.margins(x=0.12, y=0.1)
 
     def table(self) -> ReportTable | None:
@@ -294,9 +294,10 @@ class SweepCurves:
         ordered = [*(point for points in self.curves().values() for point in points), *self.unswept()]
         if not ordered:
             return None
+        known = {key for point in ordered for key in point.found}
         keys = (f"F1@{self.k}", gain, f"IC@{self.k}", f"G@{self.k}", MEAN_DISPARITY)
-        metrics = {key: title(key) for key in keys if any(key in point.found for point in ordered)}
-        costs = {key: meaning for key, meaning in COSTS.items() if any(key in point.found for point in ordered)}
+        metrics = {key: title(key) for key in keys if key in known}
+        costs = {key: meaning for key, meaning in COSTS.items() if key in known}
         marked = [key for key in costs if key in (next(iter(costs)), "CCE")] if gain in metrics else []
         fronts = {  # of the first cost, and of an epoch's
             f"front, {key}" if place else "front": (key, self.front(key, gain, *self.unswept()))

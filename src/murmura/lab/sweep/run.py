@@ -20,12 +20,12 @@ from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, Flag, changed, field_names, settings, unknown
 from murmura.engine.run_folder import Run
+from murmura.lab.sweep.folder import entry_label, value_text, write_sweep
 from murmura.studies.compare.comparison_plan import Comparison, EntryMeans, plan
 from murmura.studies.compare.folder import Sweep
 from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import CompareConfig
 from murmura.studies.methods import method_class
-from murmura.studies.sweep.folder import entry_label, value_text, write_sweep
 from murmura.studies.worker_pool import Workers
 
 MODELS, PI_VALUES = "sfpl,sfpl+,pfpl,pfpl+,cfpl", "0,0.1,...,1"
