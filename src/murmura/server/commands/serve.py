@@ -101,6 +101,7 @@ def serve(
         options.parse_settings(settings, [model])[model],
         "readable" if readable else "secure-sum",
         minimum,
+        exact,
     )
     place = listen_address(host, port, tls_cert, tls_key, insecure, behind_proxy)
     others, limits = (
