@@ -1,8 +1,8 @@
 """Exact sums tell something for certain of people of whom one item is known; noisy ones guess."""
 
 import numpy as np
-
 from benchmarks.exact_sums import known_item, noisy_item, pairs_of
+
 from murmura.core.interactions import Interactions
 from murmura.data.sources.synthetic import synth
 

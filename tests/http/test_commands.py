@@ -18,8 +18,10 @@ from typer.testing import CliRunner
 from murmura.aggregation.weighting import Weighting
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.cli.app import app
+from murmura.core.contract import FederationInfo
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import as_dict, field_names
+from murmura.server.coordinator.setup import configured, guarded
 from tests.http.certificates import certificate
 from tests.http.network import people
 from tests.http.processes import MURMURA, Processes, write_table
@@ -105,6 +107,23 @@ def test_noise_that_leaves_nothing_is_refused_before_anybody_sends(table: Path, 
     (noise,) = re.findall(numbers, message)
     (enough,) = re.findall(r"About (\d+) people would do; or raise epsilon", message)
     assert int(noise) <= int(enough) <= int(noise) + 10
+
+
+@pytest.mark.parametrize(
+    ("clients", "rows", "asked", "least", "cap"),
+    [(60, 900, None, 10, 100), (1000, 90_000, None, 16, 360), (1000, 90_000, 0, 6, 360)],
+)
+def test_few_malicious_devices_can_add_no_rare_item_to_the_pairs(
+    clients: int, rows: int, asked: int | None, least: int, cap: int
+) -> None:
+    """Four more owners than `least`, or one for each hundred places; at most four mean histories of one."""
+    info = FederationInfo(50, np.arange(50, dtype=np.int32), clients, rows)
+    exact, _ = configured("fed-ease", {"least": 6}, "secure-sum", exact=True)
+    made, said = guarded(exact, info, asked)
+    assert {name: as_dict(made)[name] for name in ("least", "cap")} == {"least": least, "cap": cap}
+    assert said.startswith(f"pairs are of items with at least {least} owners, {least - 6} more than `least`")
+    noisy, _ = configured("fed-ease", {}, "secure-sum")
+    assert guarded(noisy, info) == (noisy, "")
 
 
 def serve_sums(table: Path, folder: Path, model: str, *more: str) -> tuple[int, str]:

@@ -13,6 +13,7 @@ from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import EPSILON, EXACT, READABLE, ChannelSettings
+from murmura.core.contract import FederationInfo
 from murmura.core.errors import RunError, SettingError
 from murmura.core.features import encode_features
 from murmura.core.rng import Words, server_secret
@@ -196,6 +197,31 @@ class FederationSetup:
                 f"the state folder must be of this federation, but its {differing} differ; "
                 "give another folder, or the settings it was made with."
             )
+
+
+FEWEST_TOLERATED, TOLERATED_SHARE = 4, 100  # malicious devices: as many, or one in so many places
+SHORTEST_CAP, CAP_MEANS = 100, 4  # items of one person: as many, or so many times the mean
+
+
+def guarded(
+    preset: ConfiguredPreset, info: FederationInfo, tolerated: int | None = None
+) -> tuple[ConfiguredPreset, str]:
+    """Exact pairs that so many malicious devices can add no rare item to, and what is to be said of them.
+
+    Items take part from `least` and so many owners on, and at most `cap` of one person.
+    """
+    if preset.channel_settings().epsilon is not None or not {"least", "cap"} <= set(field_names(type(preset))):
+        return preset, ""
+    few = max(FEWEST_TOLERATED, -(-info.clients // TOLERATED_SHARE)) if tolerated is None else tolerated
+    own: dict[str, int] = as_dict(preset)
+    least, cap = (
+        own["least"] + few,
+        own["cap"] or max(SHORTEST_CAP, CAP_MEANS * -(-info.interactions // info.clients)),
+    )
+    said = (
+        f"pairs are of items with at least {least} owners, {few} more than `least` as devices may be malicious"
+    )
+    return changed(preset, least=least, cap=cap), f"{said}; of one person at most {cap} items take part"
 
 
 def configured(
