@@ -13,9 +13,9 @@ from murmura.core.locks import locked
 from murmura.core.model import Model, RankedLists
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
-from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_reasons, record_training
 from murmura.engine.federation import Runtime
+from murmura.engine.fit import CHECKPOINT
 from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
 from murmura.studies.compare.notes import record_order
