@@ -59,18 +59,17 @@ def compare(
     """
     from murmura.studies.compare.comparison_plan import plan as planned
     from murmura.studies.compare.folder import BY_DAYS
-    from murmura.studies.compare.notes import left_in_place, order_users, parse_orders
     from murmura.studies.compare.run import saved_models
 
-    orders, connected, dataset = parse_orders(order), options.tracker(log), load_data(config.data)
+    orders, connected, dataset = options.parse_orders(order), options.tracker(log), load_data(config.data)
     seen = config.whole(orders[0] if orders else None)
     plan = planned(dataset, seen.protocol, config.models, **config.rest())
-    users = order_users(plan.entries) if len(orders) > 1 else []
+    users = plan.order_users if len(orders) > 1 else []
     by_days = config.only(users).whole("day") if users else None
     days = by_days and planned(dataset, by_days.protocol, by_days.models, **by_days.rest())
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
-    for line in left_in_place(plan):
+    for line in plan.left_in_place():
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     options.refuse_classifiers(plan, cluster)
@@ -175,7 +174,6 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     from murmura.evaluation.registry import is_summary
     from murmura.report.summary import summarise
     from murmura.studies.compare.folder import read_runs
-    from murmura.studies.compare.notes import cautions
     from murmura.studies.methods import method
 
     results = summarise(read_runs(folder))
@@ -195,7 +193,7 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}\n{plan.prepared.values}"
     heads = ["model", *(key.removeprefix(KILO) for key in columns), *readers]
     costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
-    notes = (_marks(results, bool(best)), cautions(plan, costs))
+    notes = (_marks(results, bool(best)), plan.cautions(costs))
     table(title, heads, rows, [READS], "\n".join(filter(None, notes)))
     if hidden:
         _show_orders(results, hidden, [key for key in keys if "@" in key], digits)

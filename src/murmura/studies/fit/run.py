@@ -18,7 +18,7 @@ from murmura.engine.federation import Runtime
 from murmura.engine.fit import CHECKPOINT
 from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
-from murmura.studies.compare.notes import record_order
+from murmura.studies.compare.folder import record_order
 from murmura.studies.configuration import DataConfig, FitConfig, check_config
 from murmura.studies.methods import below_minimum_cohort, method, name_and_settings, published_settings
 
