@@ -10,7 +10,6 @@ import numpy as np
 
 from murmura.core.errors import RunError, said_of
 from murmura.core.locks import locked
-from murmura.core.model import Model, RankedLists
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.engine.experiment import record_lists, record_reasons, record_training
@@ -55,18 +54,14 @@ def fit_run(
             run.write_data(prepared.describe())
             record_order(run, [name] if ready.uses_order else [], prepared.protocol.order)
             model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
-            record_lists(run, _lists(model, prepared, config.workers), prepared.split)
+            if not prepared.protocol.classifies:
+                users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
+                record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
             record_training(run, model)
             record_reasons(run, model, prepared.catalogue)
             ready.save(run.path / MODEL, model)
             (run.path / CHECKPOINT).unlink(missing_ok=True)
     return run
-
-
-def _lists(model: Model, prepared: PreparedData, workers: int) -> RankedLists | None:
-    """The lists of everyone who has training rows; none where samples are classified."""
-    users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
-    return None if prepared.protocol.classifies else model.recommend(users, LISTED, workers)
 
 
 def read_config(folder: Path) -> FitConfig:
