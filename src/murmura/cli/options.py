@@ -217,10 +217,18 @@ def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
+def parse_orders(text: str) -> tuple[Order, ...]:
+    """`real`, `day` or `real,day`; nothing given: none, which leaves the protocol as it is."""
+    from murmura.data.splits.temporal import Order
+
+    found: tuple[Order, ...] = tuple(one for one in get_args(Order) if one in text.split(","))
+    if ",".join(found) != text:
+        raise SettingError(f"--order must be real, day or real,day, but it is '{text}'.")
+    return found
+
+
 def one_order(order: str) -> Order | None:
     """The order that --order says; None where nothing is said."""
-    from murmura.studies.compare.notes import parse_orders
-
     chosen = parse_orders(order)
     if len(chosen) > 1:
         raise SettingError(

@@ -136,7 +136,7 @@ def serve(
     """
     from murmura.core.catalogue import Catalogue
     from murmura.data.sources.registry import load
-    from murmura.runtimes.from_dataset import held_rows
+    from murmura.runtimes.simulation import held_rows
     from murmura.server.coordinator.setup import FederationSetup, RoundTiming, configured, guarded
     from murmura.server.described import describe_federation, describe_items
 
