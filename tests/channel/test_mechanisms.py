@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from murmura.channel.accountant import epsilon_of
+from murmura.channel.noise_terms import epsilon_of
 from murmura.core.arrays import Bools, Floats
 from murmura.core.errors import SettingError
 from murmura.lab.protections.mechanisms import (

@@ -23,7 +23,7 @@ SECTIONS: Registry[SectionOf] = Registry(
     {
         "results": "murmura.studies.compare.section:section",
         "order": "murmura.report.sections.differences:order_section",
-        "sweep": "murmura.studies.sweep.section:section",
+        "sweep": "murmura.lab.sweep.section:section",
         "freshness": "murmura.lab.analyses.training_sections:freshness_section",
         "groups": "murmura.lab.groups.section:section",
         "learning": "murmura.lab.classification.learning_section:section",

@@ -5,10 +5,11 @@ A model that the folder did not save is fitted again from its settings and its s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from murmura.core.catalogue import Split
@@ -18,7 +19,7 @@ from murmura.core.plugins import imported
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.experiment import ExperimentResult, record_lists, record_outcome, record_reasons, score
 from murmura.engine.part_files import wrong_folder
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
@@ -67,14 +68,11 @@ class Scorer:
     made: Method | None = None  # the method, where it is another than these settings make here
 
     @staticmethod
-    def open(folder: Path, label: str = "", seed: int | None = None, data_dir: Path | None = None) -> Scorer:
-        """A finished model of any run folder: of a fit, a comparison, a search or a paper.
+    def open(folder: Path, label: str = "", data_dir: Path | None = None) -> Scorer:
+        """A finished model of any run folder, of several seeds the first: of a fit, a comparison or a paper.
 
-        Args:
-            folder: What a command wrote.
-            label: Which of several; of a search it is the choice, trained on the whole training part.
-            seed: Which of several; None: the first.
-            data_dir: Where the data sets are, unless they are where they were.
+        Of a search it is the choice, trained on the whole training part. `label` says which of several,
+        `data_dir` where the data sets are, unless they are where they were.
         """
         every = _scorers(folder, data_dir)
         known = list(dict.fromkeys(one.label for one in every))
@@ -82,14 +80,10 @@ class Scorer:
             raise RunError(f"{folder} must hold a finished model, but has none; run it to its end.")
         if not label and len(known) > 1:
             raise RunError(f"{folder} holds several models; say which with --model: {', '.join(known)}.")
-        own = [one for one in every if one.label == (label or known[0])]
-        if not own:
+        found = next((one for one in every if one.label == (label or known[0])), None)
+        if found is None:
             hint = did_you_mean(label, known, f"it has {', '.join(known)}.")
             raise RunError(f"{folder} has no finished model '{label}': {hint}")
-        found = next((one for one in own if seed in (None, one.run.seed)), None)
-        if found is None:
-            there = ", ".join(str(one.run.seed) for one in own)
-            raise RunError(f"{folder} has no finished model '{label}' with seed {seed}; it has {there}.")
         return found
 
     @cached_property
@@ -111,11 +105,10 @@ class Scorer:
         cutoffs: tuple[int, ...] | None = None,
         metrics: tuple[str, ...] = DEFAULT_METRICS,
         workers: int = 1,
-        seconds: dict[str, float] | None = None,
+        seconds: Mapping[str, float] = MappingProxyType({}),
     ) -> ExperimentResult:
         """Rank and score the held-out part of a split by the protocol of its data."""
-        rules = self.prepared.protocol
-        return score(model, split, rules, workers, cutoffs or rules.cutoffs, seconds, metrics)
+        return score(model, split, self.prepared.protocol, workers, cutoffs, metrics, seconds)
 
     def record(self, outcome: ExperimentResult, split: Split) -> None:
         """Write down the run: its data, how long it took, lists, reasons and metrics."""

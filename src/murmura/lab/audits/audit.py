@@ -25,7 +25,7 @@ from murmura.core.locks import locked
 from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.plan import federation_info
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.lab.audits import fedsplit_updates, individual_updates, poisoned_training

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from murmura.core.errors import DataError, RunError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Method, Model
 from murmura.core.progress import Progress
-from murmura.engine.experiment import CURVE, ExperimentResult
+from murmura.engine.experiment import CURVE, ExperimentResult, Tables
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.evaluation.measure import Evaluation
@@ -46,7 +46,7 @@ def trained(method: Method, split: Split, seed: int, progress: Progress, run: Ru
     return replace(found, evaluation=replace(found.evaluation, values=values))
 
 
-def scored(model: Model, split: Split, seconds: dict[str, float]) -> ExperimentResult:
+def scored(model: Model, split: Split, seconds: Mapping[str, float]) -> ExperimentResult:
     """The accuracy of clients on their own test samples, which labels got which answers, and what was right."""
     started, test = time.perf_counter(), split.test
     assert test.samples is not None
@@ -54,18 +54,10 @@ def scored(model: Model, split: Split, seconds: dict[str, float]) -> ExperimentR
     table = confusion(predicted, test.value, test.samples.classes)
     evaluation = accuracies(predicted, test.value, test.user)
     times = {**seconds, "classify": time.perf_counter() - started}
-    right = predicted == test.value
-    return ExperimentResult(evaluation, None, model, times, model.cost(), confusion=table, right=right)
-
-
-def record_classified(run: Run, outcome: ExperimentResult, test: Interactions) -> None:
-    """Write which labels got which answers, and which samples were classified rightly."""
-    if outcome.confusion is not None:
-        answers = range(len(outcome.confusion))
-        rows = ((label, *row) for label, row in enumerate(outcome.confusion.tolist()))
-        run.write_table(CONFUSION, ["label", *map(str, answers)], rows)
-    if outcome.right is not None:
-        record_answers(run, outcome.right, test)
+    rows = [(label, *row) for label, row in enumerate(table.tolist())]
+    tables: Tables = {CONFUSION: (["label", *map(str, range(len(table)))], rows)}
+    tables[ANSWERS] = ("user", "right"), answers_of(predicted == test.value, test)
+    return ExperimentResult(evaluation, None, model, times, model.cost(), tables)
 
 
 def local_accuracy(right: Bools, user: Ints, users: int) -> Floats:
@@ -169,16 +161,15 @@ class CurveRecorder:
             self.run.write_table(CURVE, ("round", *names), rows)
 
 
-def record_answers(run: Run, right: Bools, test: Interactions) -> None:
-    """Write which held-out samples of every client were classified rightly: a digit each, 1 right, 0 wrong."""
+def answers_of(right: Bools, test: Interactions) -> list[tuple[str, str]]:
+    """Which held-out samples of every client were classified rightly: a digit each, 1 right, 0 wrong."""
     digits = np.where(right, "1", "0")[np.argsort(test.user, kind="stable")]
     ends = np.cumsum(test.user_counts).tolist()
-    rows = [
+    return [
         (name, "".join(digits[start:end].tolist()))
         for name, start, end in zip(test.users.labels.tolist(), [0, *ends], ends)
         if end > start
     ]
-    run.write_table(ANSWERS, ("user", "right"), rows)
 
 
 WEIGHTS = ("effective clients", "smallest weight", "largest weight", "capped")

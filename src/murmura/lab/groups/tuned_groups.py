@@ -29,9 +29,8 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import Field
 
-from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.fedsplit import FEDSPLIT, FedSplit
 from murmura.algorithms.fedsplit.groups import mark, unable
-from murmura.algorithms.fedsplit.presets import FEDSPLIT
 from murmura.algorithms.preset import ONCE
 from murmura.core.arrays import Floats, Ints
 from murmura.core.catalogue import Dataset

@@ -11,13 +11,14 @@ from murmura.engine.part_files import ordered
 from murmura.evaluation.intervals import Interval
 from murmura.evaluation.registry import better
 from murmura.evaluation.significance import ALPHA, PairedDifference
-from murmura.lab.analyses.item_exposure import Bias, bias, frequencies
+from murmura.lab.analyses.item_exposure import MEAN_DISPARITY, Bias, bias, frequencies
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.classification.classified_samples import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.lab.papers.data_facts import GROUPS, SIZES, TRAINING
 from murmura.lab.papers.experiments import AS_COMPARE, Experiment, Row
 from murmura.lab.papers.reproduce import ExperimentPlace
 from murmura.lab.papers.reproduction_folder import RowChoice
+from murmura.lab.sweep.folder import entry_points
 from murmura.report.sections.differences import pair_table, paired_table
 from murmura.report.summary import ModelSummary, Results, decimals_for, named_tests, summarise, tests_against
 from murmura.report.table import (
@@ -32,8 +33,6 @@ from murmura.report.table import (
 )
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.search.folder import Trial, best
-from murmura.studies.sweep.folder import points
-from murmura.studies.sweep.section import MEAN_DISPARITY
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
@@ -97,7 +96,7 @@ def measured(
     comparison = ComparisonFolder.open(place.runs, rows)
     results = summarise(comparison)
     found: Values = {line.label: dict(line.over_seeds) for line in results.lines}
-    for point in points(comparison):
+    for point in entry_points(comparison):
         own = found.setdefault(point.label, {})
         costs = {key: Interval(value) for key, value in point.found.items() if key not in own}
         own |= {key: point.over_seeds(key) if key.startswith("F1@") else one for key, one in costs.items()}

@@ -26,9 +26,10 @@ from typing import Any, TypeVar
 from murmura.core.errors import DataError, FederationError, MissingExtraError, RunError
 from murmura.core.locks import locked
 from murmura.core.settings import as_dict, changed
-from murmura.engine.protocol import PreparedData, protocol
+from murmura.engine.prepared import FILE as OPENED
+from murmura.engine.prepared import PreparedData
+from murmura.engine.protocol import protocol
 from murmura.engine.run_folder import Run
-from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries
@@ -42,6 +43,7 @@ from murmura.lab.papers.reproduction_folder import (
     ReproductionFolder,
     RowChoice,
 )
+from murmura.lab.sweep.folder import entry_label, write_sweep
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, default_settings
 from murmura.studies.compare.folder import ComparisonFolder, Sweep
 from murmura.studies.compare.run import run_entries
@@ -51,7 +53,6 @@ from murmura.studies.search.folder import Trial, best, best_place, name_of, side
 from murmura.studies.search.grid import TrialJob, run_job
 from murmura.studies.search.space import Axes, grid, has_range, space_of
 from murmura.studies.search.tpe import Group, Tpe
-from murmura.studies.sweep.folder import entry_label, write_sweep
 from murmura.studies.worker_pool import Workers, held, processes
 
 T = TypeVar("T")

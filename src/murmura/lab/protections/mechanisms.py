@@ -21,11 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from murmura.channel.accountant import UNIT, mu_of
 from murmura.channel.chain import Chain, chain
 from murmura.channel.layout import SparseVector
 from murmura.channel.noise import NoiseSource
-from murmura.channel.noise_terms import NoiseTerms, delta_among, refuse_unbearable
+from murmura.channel.noise_terms import UNIT, NoiseTerms, delta_among, mu_of, refuse_unbearable
 from murmura.core.arrays import Floats, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total

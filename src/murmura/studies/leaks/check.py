@@ -25,9 +25,9 @@ from murmura.core.model import Method, RankedLists
 from murmura.data.sources.registry import data_folder, find_source
 from murmura.data.splits.split_files import GivenSplit
 from murmura.engine.experiment import list_rows
-from murmura.engine.protocol import PreparedData, Selection
+from murmura.engine.prepared import FILE as OPENED
+from murmura.engine.prepared import PreparedData, Selection
 from murmura.engine.run_folder import Run, environment
-from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.significance import chance_of
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import located
