@@ -1,1 +1,1 @@
-"""What studies of papers need: attacks, analyses, reproductions, networks, tuned groups, protections."""
+"""What studies of papers need: attacks, analyses, reproductions, rivals, tuned groups, protections."""

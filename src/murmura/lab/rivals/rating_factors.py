@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import EpochBaseline
-from murmura.baselines.shared_models import RatingModel, normal_tables
+from murmura.baselines.shared_models import normal_tables
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
@@ -26,6 +26,7 @@ from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.sgd import RatingRates, RatingTables, visit_users
 from murmura.kernels.philox import permute
 from murmura.kernels.sparse import Sparse, sparse_times_dense
+from murmura.lab.rivals.rating_models import RatingModel
 
 INIT_STD = 0.1
 NonNegative = Annotated[float, Field(ge=0)]

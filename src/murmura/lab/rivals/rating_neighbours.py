@@ -16,7 +16,6 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.neighbours import ONE, NeighbourMethod
-from murmura.baselines.shared_models import Biases, RatingModel
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
@@ -24,6 +23,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, settings
 from murmura.kernels.similarity import Measure, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, product_rows
+from murmura.lab.rivals.rating_models import Biases, RatingModel
 
 BLOCK = 256  # users whose ratings of all items exist at a time
 Sums = tuple[Singles, Singles]
