@@ -41,14 +41,15 @@ MOST = 4  # columns without names whose order says enough: user, item, value, ti
 
 def parse_columns(text: str) -> dict[str, str]:
     """`user=a,item=b`: parts of a table to the names of its columns."""
-    return dict(_part_and_name(one) for one in text.split(",") if one)
-
-
-def _part_and_name(text: str) -> tuple[str, str]:
-    part, equals, name = text.partition("=")
-    if not equals or not name.strip():
-        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
-    return part.strip(), name.strip()
+    columns = {}
+    for one in filter(None, text.split(",")):
+        part, _, name = one.partition("=")
+        if not name.strip():
+            raise SettingError(
+                f"--columns must be PART=NAME, but has '{one}'; write for example user=customer."
+            )
+        columns[part.strip()] = name.strip()
+    return columns
 
 
 @settings
