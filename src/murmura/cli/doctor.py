@@ -75,6 +75,6 @@ def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:
     if not data_dir.is_dir():
         return [("data folder", "missing", f"{data_dir} is not a folder")]
     here = [
-        name for name, source in every_source().items() if source.files and (data_dir / source.place).is_dir()
+        name for name, source in every_source().items() if source.files and (data_dir / source.name).is_dir()
     ]
     return [("data folder", str(data_dir), f"holds {', '.join(here) or 'no known data set'}")]

@@ -20,7 +20,7 @@ from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, Exploration, exp
 from murmura.data.graphs.feature_table import read_features, read_labels, read_mapping
 from murmura.data.graphs.graph_triples import Graph, is_graph, read_graph, table_of_triples, whole_graph
 from murmura.data.tables.column_kinds import quoted_names
-from murmura.data.tables.side_file import SideFile, column_for, relation_of
+from murmura.data.tables.side_file import TRIPLES, SideFile, column_for, relation_of
 from murmura.data.tables.text_file import read_text
 
 
@@ -113,7 +113,7 @@ def _graph(path: Path, files: FeatureFiles) -> Graph | None:
     if is_graph(path):
         return read_graph(path, files.skip_bad)
     file = SideFile.of(read_text(path), files.skip_bad)
-    if not file.is_graph and (file.names or files.mapping is None):
+    if file.names != TRIPLES and (file.names or files.mapping is None):
         return None
     return whole_graph(path, table_of_triples(file), file.notes)
 

@@ -88,11 +88,6 @@ class TableReading:
             )
         return self
 
-    @property
-    def may_repeat(self) -> bool:
-        """Whether a user may meet an item in several rows."""
-        return self.repeats != "refuse"
-
 
 @dataclass(frozen=True)
 class OwnLayout:
@@ -127,7 +122,7 @@ def own_layout(given: TextFile, reading: TableReading) -> OwnLayout:
         places = {part: int(name) - 1 for part, name in names.items()}
     layout = TextLayout(
         dialect.separator, places, header=dialect.headed, width=len(dialect.rows[0]), quoted=dialect.quoted,
-        repeats=reading.may_repeat,
+        repeats=reading.repeats != "refuse",
     )  # fmt: skip
     return OwnLayout(text, layout, names, _said(text, dialect, names, reading.columns))
 
