@@ -99,7 +99,7 @@ def _prepared(run: Run, data_dir: Path | None) -> tuple[PreparedData, tuple[Path
     data = located(run, data_dir)
     prepared = data.prepare(run.config.get("protocol", "default"))
     source, folder, cut = find_source(data.name), data_folder(data.place()), prepared.protocol.split
-    read = folder / source.place if source is not None and folder is not None else Path(data.name)
+    read = folder / source.name if source is not None and folder is not None else Path(data.name)
     files = (read,) if read.exists() else ()
     return prepared, (*files, Path(cut.path)) if isinstance(cut, GivenSplit) else files
 
