@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from murmura.channel.accountant import mu_of
 from murmura.channel.noise import discrete_gaussian
+from murmura.channel.noise_terms import mu_of
 from murmura.core.arrays import Floats
 from murmura.core.contract import RoundContext
 from murmura.core.interactions import Interactions

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from murmura.channel.chain import chain
+from murmura.channel.key_pairs import unseal
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.ring import Ring
-from murmura.channel.sealing import unseal
 from murmura.channel.shares import expand
 from murmura.core.codec import decode, decode_changes, decode_model, encode
 from murmura.core.contract import Phase, RoundContext

@@ -11,7 +11,7 @@ from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.engine.plan import Plan
-from murmura.studies.privacy_plan.run import EPSILONS, PublicFigures, expected_gain, plan_releases
+from murmura.lab.privacy_plan.run import EPSILONS, PublicFigures, expected_gain, plan_releases
 from murmura.testing.data import crowd
 from tests.cli.processes import murmura
 

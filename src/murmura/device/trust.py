@@ -1,4 +1,4 @@
-"""What a device believes: the terms it pinned when it joined, and a log that only ever grows.
+"""What a device believes and takes part in: the terms it pinned when it joined, and a log that only ever grows.
 
 Anybody can check the whole log: every entry, every signature, every link.
 """
@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from murmura.core.consent import Permission
+from murmura.device.storage import DeviceMemory, Identity
 from murmura.wire.log import LoggedModel, LogHead, LogProof, is_model, unpack_entries, unpack_hashes
-from murmura.wire.manifest import LARGEST_ENVELOPE, LogEnd, SignedManifest
+from murmura.wire.manifest import LARGEST_ENVELOPE, LogEnd, Manifest, SignedManifest
 from murmura.wire.merkle import MerkleTree, extends, leaf_hash
 from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.signed_records import LARGEST
@@ -212,3 +214,33 @@ async def _check_open_round(send: Transport, url: str, terms: FederationTerms, t
     shown = signed.proof.head
     if shown.size <= len(tree) and tree.root(shown.size) != shown.root:
         raise forged("the log that devices are shown must be this one, but is another.")
+
+
+def objection(own: Identity, memory: DeviceMemory, allowed: Permission, manifest: Manifest) -> str | None:
+    """The reason, in one clause; None: there is none."""
+    least = min(own.terms.minimum, manifest.called)
+    if least < own.minimum:
+        return f"the round may release a sum of {least} devices, but this one wants at least {own.minimum}"
+    if manifest.hold + manifest.spread >= manifest.deadline - manifest.opened:
+        return "the round asks to be answered after it is over"
+    for label in own.disallowed.values():
+        return f"{label}, and this device does not allow that"
+    return _of_noise(own, memory, allowed, manifest)
+
+
+def _of_noise(own: Identity, memory: DeviceMemory, allowed: Permission, manifest: Manifest) -> str | None:
+    noise = own.terms.noise
+    if allowed.epsilon is None and allowed.release_epsilon is None:
+        return None
+    if not noise:
+        return "no noise is added to the sums, and this device asks for a bound on what they reveal"
+    if allowed.release_epsilon is not None and noise.epsilon > allowed.release_epsilon:
+        return (
+            f"noise bounds what the federation reveals to epsilon {noise.epsilon:g} only, but this device asks "
+            f"for {allowed.release_epsilon:g}"
+        )
+    again = memory.pending is not None and memory.pending.manifest == manifest.hash.hex()
+    after = (memory if again else memory.spending(noise.of_phase(manifest.phase))).epsilon(noise.delta)
+    if allowed.epsilon is not None and after > allowed.epsilon:
+        return f"this upload would bring epsilon to {after:.3g}, but {allowed.epsilon:g} is allowed in all"
+    return None

@@ -157,7 +157,7 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
 
 def demo_models() -> dict[str, dict[str, Any]]:
     """Some baselines, and two federated methods at three choices of pi."""
-    from murmura.studies.flag_text import parse_models
+    from murmura.core.flag_text import parse_models
     from murmura.studies.methods import defaults
 
     found, own = parse_models(DEMO_MODELS), defaults("default", DEMO_DATA, DEMO_SUMS)
