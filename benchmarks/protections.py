@@ -21,8 +21,7 @@ from murmura.core.errors import MissingExtraError
 from murmura.core.rng import Words
 from murmura.lab.protections.ckks import Ckks, EncryptedSum
 from murmura.lab.protections.pairwise_masks import PairwiseMasks
-from murmura.lab.protections.secret_sharing import AdditiveShares
-from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumProtocol
+from murmura.lab.protections.sum_protocol import NO_DROPOUTS, AdditiveShares, DropOuts, SumProtocol
 
 CLIENTS, TIMES = 100, 3
 TABLE = Path(__file__).parent.parent / "docs" / "results" / "protections.csv"

@@ -20,7 +20,7 @@ from tests.faults.launcher import CLOCK, RATE_CLOCK, Fate, moved_clock, run, sec
 from tests.ports import free_ports
 
 PRELOADED = [
-    "murmura.algorithms.fpl.presets",
+    "murmura.algorithms.fpl.fpl",
     "murmura.cli.app",
     "murmura.device.visits",
     "murmura.server.coordinator.coordinator",

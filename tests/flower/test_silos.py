@@ -16,7 +16,7 @@ from murmura.algorithms import algorithm
 from murmura.core.errors import DataError, FederationError, RunError, SettingError
 from murmura.core.files import read_archive
 from murmura.core.interactions import Interactions
-from murmura.runtimes.from_dataset import describe_federation
+from murmura.server.described import describe_federation
 from murmura.server.organisations.folder import (
     SUPERLINK_READS,
     SUPERLINK_READS_EACH,

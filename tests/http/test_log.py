@@ -211,7 +211,7 @@ def test_a_device_refuses_a_log_that_does_not_extend_the_one_it_saw(
                 assert caught.value.code == "forged"
             assert devices[0].storage.memory.log[0] == known
             return None
-        monkeypatch.setattr(trust, "_check_grown", nothing)
+        monkeypatch.setattr(trust, "check_grown", nothing)
         outcome: VisitOutcome = await shown(world, devices, other_past(world))
         return outcome
 

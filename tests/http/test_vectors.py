@@ -285,7 +285,7 @@ def test_a_letter_is_taken_and_arrays_exact_tables_and_parts_are_read() -> None:
 def _grown(message: bytes) -> None:
     one = GOOD["log"]["consistency"][1]
     head, before = (LogHead(one[s], bytes.fromhex(one[r])) for s, r in (("size", "root"), ("first", "before")))
-    asyncio.run(trust._check_grown(head, before, unpack_hashes(message), Network(), ""))
+    asyncio.run(trust.check_grown(head, before, unpack_hashes(message), Network(), ""))
 
 
 def _receipt(message: bytes) -> None:

@@ -17,7 +17,6 @@ from murmura.core.interactions import Interactions, RowIndex, Vocabulary, latest
 from murmura.core.model import Among, Arrays, Method, Model, RankedLists, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict
-from murmura.neural import require_torch
 
 Pairs = tuple[Ints, Ints]  # users and items, side by side
 
@@ -101,12 +100,7 @@ class Baseline(Method):
         raise NotImplementedError
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse data it cannot learn from, before anything is written: samples with labels, by default.
-
-        Refuses to begin without the optional part it needs, too.
-        """
-        if self.extra == "neural":
-            require_torch(self.name)
+        """Refuse data it cannot learn from, before anything is written: samples with labels, by default."""
         if train.samples is not None:
             raise DataError(
                 f"{self.name} learns from interactions, but this data has samples with labels; take a method "

@@ -175,7 +175,7 @@ class NoiseTerms:
     def sentence(self) -> str:
         """For people: what holds, for whom, against whom."""
         if not self:
-            return "no noise is added to the sums: nothing bounds what they reveal"
+            return "sums without noise: nothing bounds what they reveal"
         return f"epsilon {self.epsilon:g} at delta {self.delta:.2g}, for {self.unit}; against {self.against}"
 
 

@@ -54,10 +54,6 @@ def _words(block: Longs, secrets: Words) -> Words:
     return philox(counter, secrets)[..., 0]
 
 
-def _at_random(data: Interactions, secrets: Words) -> Longs:
-    return np.zeros(len(data), np.int64)
-
-
 def _rarest(data: Interactions, secrets: Words) -> Longs:
     return np.asarray(data.item_counts, np.int64)[data.by_user.index]
 
@@ -96,7 +92,7 @@ def _by_category(data: Interactions, secrets: Words) -> Floats:
 
 
 RANKINGS: dict[NonDisclosurePolicy, Ranking] = {
-    "random": _at_random,
+    "random": lambda data, _: np.zeros(len(data), np.int64),
     "categories": _by_category,
     "rarest": _rarest,
     "newest": _newest,

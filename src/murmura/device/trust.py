@@ -114,11 +114,11 @@ async def verified(
         raise forged("the manifest must be of the federation this device joined, but is not.")
     if before is not None:
         brought = signed.proof.consistency if before.size == signed.proof.before else ()
-        await _check_grown(signed.proof.head, before, brought, send, url)
+        await check_grown(signed.proof.head, before, brought, send, url)
     return signed
 
 
-async def _check_grown(
+async def check_grown(
     head: LogHead, before: LogHead, proof: tuple[bytes, ...], send: Transport, url: str
 ) -> None:
     """Refuse a head that does not extend the one seen before; a proof that is not here is asked for."""
@@ -143,7 +143,7 @@ async def last_verified(
     signed = SignedManifest.decode(message)
     if before is not None and signed.proof.head.size < before.size:
         signed.check(terms)  # of an earlier stage of the log that this device knows
-        await _check_grown(before, signed.proof.head, (), send, url)
+        await check_grown(before, signed.proof.head, (), send, url)
         return signed
     return await verified(message, terms, before, send, url)
 
@@ -162,7 +162,7 @@ async def newest_model(
     if not is_model(kind, content):
         raise malformed("the newest model must be an entry of the log, but is not.")
     if before is not None:
-        await _check_grown(logged.head, before, (), send, url)
+        await check_grown(logged.head, before, (), send, url)
     at = 8 + HASH_BYTES
     return LoggedModel(content[8:at].hex(), content[at:].hex())
 

@@ -63,15 +63,20 @@ def packed(f: Federation) -> Packed:
     }
 
 
-def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[LedgerLine]] | None:
-    """The federation as it was saved, and its lines; None without a checkpoint, a refusal for another's."""
+def load_checkpoint(folder: Path, f: Federation) -> list[LedgerLine]:
+    """Bring a federation to where it was saved; its lines. Without a checkpoint it is left as it is."""
     path = folder / NAME
     if not path.exists():
-        return None
+        return []
     arrays, meta = read_archive(path)
-    _require_same(path, meta.get("config", {}), f.plan.config())
+    here, there = f.plan.config(), meta.get("config", {})
+    if differing := [name for name in here if there.get(name) != here[name]]:
+        raise RunError(
+            f"{path} must be a checkpoint of this training, but its {', '.join(differing)} differ; "
+            "it is left untouched: give another folder, or the settings it was made with."
+        )
     unpack(f, arrays, meta)
-    return f, [LedgerLine(**line) for line in meta["lines"]]
+    return [LedgerLine(**line) for line in meta["lines"]]
 
 
 def unpack(f: Federation, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
@@ -95,12 +100,3 @@ def read_auxiliary(folder: Path) -> dict[str, NDArray[Any]]:
     """The auxiliary arrays of a checkpoint; nothing where there is none."""
     path = folder / NAME
     return group(read_archive(path)[0], "beside") if path.exists() else {}
-
-
-def _require_same(path: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
-    differing = [name for name in here if there.get(name) != here[name]]
-    if differing:
-        raise RunError(
-            f"{path} must be a checkpoint of this training, but its {', '.join(differing)} differ; "
-            "it is left untouched: give another folder, or the settings it was made with."
-        )

@@ -9,7 +9,6 @@ import numpy as np
 
 from murmura.channel.ledger import TRAFFIC, Ledger, LedgerLine, fractions, spread, traffic, write_line
 from murmura.core.errors import SettingError
-from murmura.core.kernel import Kernel
 from murmura.core.population import SumObserver
 from murmura.core.progress import SILENT, Progress
 from murmura.core.update import UpdateObserver
@@ -47,13 +46,13 @@ def fit(
             f"with {'no folder' if folder is None else 'one'}."
         )
     kernel = runtime.kernel_for(plan.algorithm, plan.through) if record is None else None
-    f, lines = Federation.begin(plan, kernel), list[LedgerLine]()
-    if folder is not None:
-        f, lines = load_checkpoint(folder, f) or (f, lines)
+    f = Federation.begin(plan, kernel)
+    lines = [] if folder is None else load_checkpoint(folder, f)
     f.record, f.record_sums, f.liars = record, record_sums, liars
     if liars is not None:
         liars.check(plan)
-    path = _path(plan, runtime, kernel)
+    slow = plan.chains and kernel is None and runtime.kernel_for(plan.algorithm) is not None
+    path = " (plain loop)" if slow else ""  # a channel keeps it from its compiled path
 
     def go_on(epoch: int) -> bool:
         return watch is None or watch(epoch, conclude(f, lines))
@@ -127,9 +126,3 @@ def _exposed(f: Federation) -> int | None:
     client = np.repeat(np.arange(people.clients), np.diff(people.start))
     owner = client * (int(person.max(initial=0)) + 1) + person
     return f.plan.algorithm.exposed(f.server, owner[rows], people.item[rows])
-
-
-def _path(plan: Plan, runtime: Runtime, kernel: Kernel | None) -> str:
-    """Says so when a channel is what keeps a training from its compiled path."""
-    slow = plan.chains and kernel is None and runtime.kernel_for(plan.algorithm) is not None
-    return " (plain loop)" if slow else ""

@@ -1,1 +1,1 @@
-"""What studies of papers need: attacks, analyses, reproductions, tuned groups, simulated protections."""
+"""What studies of papers need: attacks, analyses, reproductions, groups, networks, blends, protections."""

@@ -207,27 +207,15 @@ def name_rows(axes: Axes, labels: Sequence[str], show: bool = True) -> None:
     axes.spines["left"].set_visible(False)
 
 
-@dataclass(frozen=True)
-class CurveStyle:
-    """One curve."""
-
-    colour: str
-    marker: str
-
-    def line(self, **more: Any) -> dict[str, Any]:
-        """What `Axes.plot` takes."""
-        look = {"color": self.colour, "marker": self.marker, "markersize": 5, "markeredgecolor": PAPER}
-        return {**look, "markeredgewidth": 0.7, "linewidth": 1.3, **more}
+Look = dict[str, Any] | str  # in a legend: what a line takes, or the colour of bars
 
 
-Look = CurveStyle | dict[str, Any] | str  # in a legend: a curve, what a line takes, or the colour of bars
-
-
-def curve_styles(names: Sequence[str]) -> dict[str, CurveStyle]:
-    """A look for each name; after six the colours come again with other markers."""
+def curve_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What `Axes.plot` takes, for each name; after six the colours come again with other markers."""
+    shape = {"markersize": 5, "markeredgecolor": PAPER, "markeredgewidth": 0.7, "linewidth": 1.3}
     six = len(CURVES)
     return {
-        name: CurveStyle(CURVES[place % six], MARKERS[(place + place // six) % six])
+        name: {"color": CURVES[place % six], "marker": MARKERS[(place + place // six) % six], **shape}
         for place, name in enumerate(names)
     }
 
@@ -247,8 +235,7 @@ def legend(figure: Figure, looks: Mapping[str, Look]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    lines = [look.line() if isinstance(look, CurveStyle) else look for look in looks.values()]
-    handles = [Patch(color=one) if isinstance(one, str) else Line2D([], [], **one) for one in lines]
+    handles = [Patch(color=one) if isinstance(one, str) else Line2D([], [], **one) for one in looks.values()]
     shown = [short(name) for name in looks]
     widest = 0.085 * max(map(len, shown), default=1) + 0.55  # inches of a name and its mark
     across = max(1, min(len(shown), int(WIDTH / widest)))

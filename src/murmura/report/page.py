@@ -14,13 +14,11 @@ from typing import Any
 import yaml
 
 from murmura.core.files import write_whole
-from murmura.core.plugins import imported
 from murmura.engine.part_files import printable
 from murmura.report.drawing import Picture
 from murmura.report.summary import Results, summarise
 from murmura.report.table import FORMATS, ReportTable
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.sweep.folder import SweepPoint, points
 
 GLOSSARY_FILE = "glossary"
 
@@ -40,7 +38,6 @@ def terms_of(headings: Iterable[str]) -> dict[str, str]:
 
 
 LIST = "tables.txt"  # beside the tables: which of them a report wrote
-EXPOSURE = "murmura.lab.analyses.item_exposure:"  # imported where items were counted
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 
 
@@ -84,23 +81,6 @@ class Compared:
     def results(self) -> Results:
         """Means, intervals and tests."""
         return summarise(self.folder)
-
-    @cached_property
-    def times(self) -> list[Any]:
-        """How often items are updated and recommended: what the lab makes of the folder."""
-        known = self.folder.kind == "comparison" and self.folder.run.has("items.csv")
-        return list(imported(f"{EXPOSURE}frequencies")(self.folder)) if known else []
-
-    @cached_property
-    def bias(self) -> Any:
-        """The bias towards categories, None where items have none."""
-        return imported(f"{EXPOSURE}bias")(self.folder, self.times) if self.times else None
-
-    @cached_property
-    def points(self) -> list[SweepPoint]:
-        """The entries, each with its means."""
-        found = points(self.folder) if self.folder.kind == "comparison" else []
-        return list(imported(f"{EXPOSURE}with_disparity")(found, self.bias)) if self.bias else found
 
     @property
     def crowded(self) -> bool:

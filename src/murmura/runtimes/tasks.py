@@ -6,8 +6,8 @@ so that the tasks of one shard can stay where its data are; it changes no result
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Handle = Any  # stands for the result of a task, here or on another machine
@@ -37,33 +37,19 @@ class TaskEngine:
             handle.value = None
 
 
-@dataclass(eq=False)
-class SumTree:
-    """Adds results up as they are submitted, so that few partial sums wait; the order is that of submission."""
+def summed(
+    tasks: TaskEngine, function: Callable[..., Any], handles: Iterable[Handle], fan_in: int = FAN_IN
+) -> Handle:
+    """The sum of at least one result, in the order of submission; few partial sums wait."""
+    waiting: list[Handle] = []
 
-    tasks: TaskEngine
-    function: Callable[..., Any]
-    fan_in: int = FAN_IN
-    _levels: list[list[Handle]] = field(default_factory=list)
+    def combined() -> Handle:
+        total = tasks.submit(function, *waiting)
+        tasks.release(waiting)
+        return total
 
-    def add(self, handle: Handle, level: int = 0) -> None:
-        """One more."""
-        if level == len(self._levels):
-            self._levels.append([])
-        waiting = self._levels[level]
+    for handle in handles:
         waiting.append(handle)
-        if len(waiting) == self.fan_in:
-            self._levels[level] = []
-            self.add(self._combined(waiting), level + 1)
-
-    def total(self) -> Handle:
-        """The sum of all that were added, at least one."""
-        rest: list[Handle] = []
-        for waiting in self._levels:  # what is lower came later
-            rest = [*waiting, *([self._combined(rest)] if len(rest) > 1 else rest)]
-        return self._combined(rest)
-
-    def _combined(self, handles: list[Handle]) -> Handle:
-        combined = self.tasks.submit(self.function, *handles)
-        self.tasks.release(handles)
-        return combined
+        if len(waiting) == fan_in:
+            waiting = [combined()]
+    return combined()

@@ -29,7 +29,7 @@ from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, field_names, from_dict, meanings
 from murmura.engine.federation import Runtime
-from murmura.engine.protocol_text import SPLIT, parse_protocol, with_order
+from murmura.engine.protocol import SPLIT, parse_protocol, with_order
 
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
 WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {

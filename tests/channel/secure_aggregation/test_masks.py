@@ -7,9 +7,16 @@ from murmura.channel.ring import Ring
 from murmura.channel.shares import expand
 from murmura.core.errors import FederationError
 from murmura.core.rng import Words
-from murmura.lab.protections import secret_sharing
-from murmura.lab.protections.masking_device import Held, MaskingDevice, pair_mask, sign
-from murmura.lab.protections.pairwise_masks import MaskedSum, PairwiseMasks, neighbourhood
+from murmura.lab.protections.pairwise_masks import (
+    Held,
+    MaskedSum,
+    MaskingDevice,
+    PairwiseMasks,
+    join,
+    neighbourhood,
+    pair_mask,
+    sign,
+)
 from murmura.lab.protections.sum_protocol import AbortedSumError, DropOuts
 
 RING, N = Ring(24, 6), 9  # threshold: 7 of 9
@@ -109,7 +116,7 @@ def _read(session: MaskedSum, victim: int, upload: Words) -> Words | None:
             (keys if kind == "key" else masks)[1 + holder] = share
     if len(keys) < needed or len(masks) < needed:
         return None
-    private, own = secret_sharing.join(keys, needed), secret_sharing.join(masks, needed)
+    private, own = join(keys, needed), join(masks, needed)
     total = upload - expand(own, RING)
     for peer in everyone - {victim}:
         mask = pair_mask(private, session.keys[peer].mask, RING)

@@ -15,8 +15,15 @@ from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.update import SparseRows, Update
 from murmura.lab.protections.pairwise_masks import PairwiseMasks
-from murmura.lab.protections.secret_sharing import AdditiveShares, joined, split_among
-from murmura.lab.protections.sum_protocol import PROTOCOLS, AbortedSumError, DropOuts, SumProtocol, sum_protocol
+from murmura.lab.protections.sum_protocol import (
+    PROTOCOLS,
+    AbortedSumError,
+    AdditiveShares,
+    DropOuts,
+    SumProtocol,
+    split_among,
+    sum_protocol,
+)
 
 ITEMS, CLIENTS = 30, 9
 
@@ -105,9 +112,9 @@ def test_shares_of_any_number_of_parties_add_up(bits: int, parties: int, seed: i
     vector = np.random.default_rng(seed).integers(0, 2**bits, 7).astype(np.uint32)
     seeds, rest = split_among(vector, ring, parties)
     assert len(seeds) == parties - 1
-    assert (joined(seeds, rest, ring) == vector).all()
-    if parties > 2:
-        assert (joined(seeds[:-1], rest, ring) != vector).any()  # all of them are needed
+    *most, whole = (ring.add_up([*(expand(seed, ring) for seed in seeds[:n]), rest]) for n in range(parties))
+    assert (whole == vector).all()
+    assert (most[-1] != vector).any()  # all of them are needed
 
 
 def test_example_3_3_three_colleagues_and_their_salaries() -> None:

@@ -70,8 +70,9 @@ class _Links:
 
     def allowed(self, excluded: tuple[str, ...]) -> Bools:
         """Which predicates may be followed."""
-        full = [prefixed for name in excluded for prefixed in (name, _expanded(name))]
-        return (~self.predicates.is_in(full)).to_numpy()
+        parts = (name.partition(":") for name in excluded)
+        full = [PREFIXES[prefix] + rest for prefix, _, rest in parts if prefix in PREFIXES]
+        return (~self.predicates.is_in([*excluded, *full])).to_numpy()
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +144,8 @@ class _Found:
 
     def relation(self) -> Relation:
         """All of them, labels ascending."""
-        order = np.array(sorted(range(len(self.labels)), key=self.labels.__getitem__), np.int32)
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
+        order = np.argsort(np.array(self.labels, object), kind="stable")
+        place = np.argsort(order).astype(np.int32)
         item, label = (np.concatenate([np.empty(0, np.int32), *parts]) for parts in (self.item, self.label))
         return Relation(tuple(self.labels[at] for at in order), item, place[label])
 
@@ -174,9 +174,3 @@ def _codes(column: pl.Series, names: pl.Series) -> Ints:
     """The place of each text among the names, -1 where it is none of them."""
     codes = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int32)
     return codes.fill_null(-1).to_numpy()
-
-
-def _expanded(name: str) -> str:
-    """A predicate written with one of the usual prefixes, in full."""
-    prefix, _, rest = name.partition(":")
-    return PREFIXES[prefix] + rest if prefix in PREFIXES else name

@@ -83,7 +83,13 @@ def _featured(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Ca
         features = _table(path, catalogue, files, notes)
     else:
         notes.extend(graph.notes)
-        _require_places(path, graph.triples["subject"], entity)
+        subjects = graph.triples["subject"]
+        if not subjects.is_in(entity.to_list()).any():
+            raise DataError(
+                f"{path}: it must say something of the items, but none of them is a subject such as "
+                f"{quoted_names(subjects.head(1).to_list())}; they were looked for as "
+                f"{quoted_names(entity.head(3).to_list())}; say where they stand (mapping, --mapping)."
+            )
         features = explore(graph.triples, item, entity, files.rules)
     if not len(features.item):
         raise DataError(_nothing(path, graph is not None, files.rules))
@@ -134,16 +140,6 @@ def _own_entities(catalogue: Catalogue) -> tuple[Ints, pl.Series]:
     named = catalogue.items.labels.astype(np.str_) if catalogue.links is None else catalogue.links
     item = np.flatnonzero(named != "").astype(np.int32)
     return item, pl.Series(named[item].tolist(), dtype=pl.String)
-
-
-def _require_places(path: Path, subjects: pl.Series, entity: pl.Series) -> None:
-    """Refuse a graph that says nothing of any item."""
-    if not subjects.is_in(entity.to_list()).any():
-        raise DataError(
-            f"{path}: it must say something of the items, but none of them is a subject such as "
-            f"{quoted_names(subjects.head(1).to_list())}; they were looked for as "
-            f"{quoted_names(entity.head(3).to_list())}; say where they stand (mapping, --mapping)."
-        )
 
 
 def _nothing(path: Path, graph: bool, rules: Exploration) -> str:

@@ -156,18 +156,17 @@ def _files(folder: Path) -> tuple[Path, Path | None, Path]:
 
 def _pairs(file: Path, data: Interactions) -> Longs:
     """The pairs of a file as codes of the data."""
-    lines = [line for line in read_text(file).content.decode().splitlines() if line.strip()]
-    first = [field.partition(":")[0].lower() for field in lines[0].split("\t")]
-    headed = len(first) > 1 and first[0] in USERS and first[1] in ITEMS
-    rows = [line.split("\t")[:2] for line in lines[headed:]]
-    short = next((place for place, row in enumerate(rows, start=1 + headed) if len(row) < 2), None)
+    rows = [(number, line.split("\t")) for number, line in read_text(file).lines() if line.strip()]
+    first = [field.partition(":")[0].lower() for field in rows[0][1]]
+    if len(first) > 1 and first[0] in USERS and first[1] in ITEMS:
+        del rows[0]
+    short = next((number for number, fields in rows if len(fields) < 2), None)
     if short is not None:
         raise DataError(f"{file}, line {short}: a row must be a user, a tab and an item, but has no tab.")
-    numbers = range(1 + headed, len(lines) + 1)
+    numbers = [number for number, _ in rows]
     must = "be in the data, but is not; name the data the split was made of"
-    users, items = zip(*rows) if rows else ((), ())
-    user = codes_in_file(file, data.users, users, numbers, "user", must)
-    item = codes_in_file(file, data.items, items, numbers, "item", must)
+    user = codes_in_file(file, data.users, [fields[0] for _, fields in rows], numbers, "user", must)
+    item = codes_in_file(file, data.items, [fields[1] for _, fields in rows], numbers, "item", must)
     return user * data.n_items + item
 
 

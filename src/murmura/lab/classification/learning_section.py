@@ -10,10 +10,10 @@ import numpy as np
 
 from murmura.core.arrays import Floats
 from murmura.evaluation.registry import TARGETS
-from murmura.lab.classification.classified_samples import SHARES
-from murmura.lab.classification.learning import (
+from murmura.lab.classification.classified_samples import (
     AGREEMENT,
     ALPHA,
+    SHARES,
     WEIGHTS,
     LearnedEntry,
     LearnedSeed,
@@ -94,16 +94,13 @@ def _painted(
         for place, (label, found) in enumerate(curves.items()):
             rounds = thinned(found.shape[1])
             first, step = place * len(rounds) // (MARKS * len(curves)), max(1, len(rounds) // MARKS)
-            look = styles[label].line(markevery=(min(first, len(rounds) - 1), step))
-            axes.plot(rounds + 1, found.mean(axis=0)[rounds], zorder=3, **look)
+            marked = (min(first, len(rounds) - 1), step)
+            axes.plot(rounds + 1, found.mean(axis=0)[rounds], zorder=3, markevery=marked, **styles[label])
             if len(found) > 1:
                 low, high = found.min(axis=0)[rounds], found.max(axis=0)[rounds]
-                axes.fill_between(rounds + 1, low, high, color=styles[label].colour, alpha=0.12, linewidth=0)
-        axes.set_xlabel("round", labelpad=2)
-        axes.set_ylabel(what)
+                axes.fill_between(rounds + 1, low, high, color=styles[label]["color"], alpha=0.12, linewidth=0)
+        axes.set(xlabel="round", ylabel=what, **({} if limits is None else {"ylim": limits}))
         few_ticks(axes, 10, whole=True)
-        if limits is not None:
-            axes.set_ylim(*limits)
         axes.margins(x=0.01)
     return made
 

@@ -22,12 +22,12 @@ from murmura.core.schedule import Schedule
 from murmura.data.splits.random_holdout import CoveredRandomHoldout
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import seed_interval
+from murmura.lab.groups.group_errors import FILE
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
 from murmura.studies.compare.run import compare
 from murmura.studies.methods import defaults
 
-FILE = "per_group.csv"
 ALONE, CENTRAL = "cnmf-groups", "cnmf"
 GROUPING = ("groups", "smallest", "largest", "group_column", "user_column")
 CUTOFFS = (0.84, 0.96)  # of section 4.3: its best rival's error, and where its own groups have that on average

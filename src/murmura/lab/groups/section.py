@@ -51,7 +51,7 @@ def gain_picture(found: GroupTable) -> Picture:
             axes.set_ylabel(name)
             axes.set_ylim(bottom=0)
         panels[0].set_ylim(bottom=0)
-        panels[3].set_xlabel("groups of all groupings, the largest gain first", labelpad=2)
+        panels[3].set_xlabel("groups of all groupings, the largest gain first")
     better = int((change < 0).sum())
     gain = -float(change[change < 0].mean()) if better else 0.0
     return made.picture(

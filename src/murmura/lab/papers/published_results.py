@@ -68,6 +68,12 @@ def checkout(package: Path | None = None) -> Path | None:
     return root if (root / PLACE).is_dir() else None
 
 
+def kept_results() -> Path | None:
+    """The folder of kept results in a checkout; None where the package is installed."""
+    root = checkout()
+    return root and root / PLACE
+
+
 def code_version(root: Path | None) -> str:
     """The commit of a checkout, or the version of the package."""
     if root is None:
@@ -115,10 +121,8 @@ def published_results(name: str, folder: Path) -> dict[str, PublishedResult]:
 
 def cost_before(ran: Experiment, data: str) -> PublishedResult | None:
     """The kept whole run of an experiment on a data set, which says how long it will take."""
-    root = checkout()
-    if root is None:
-        return None
-    known = published_results(ran.name, root / PLACE).get(data)
+    kept = kept_results()
+    known = published_results(ran.name, kept).get(data) if kept else None
     return known if known and not (known.quick or known.calculated or known.counted) else None
 
 

@@ -6,6 +6,7 @@ again. A real federation has two aggregators (`channel.shares`) and none of this
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -15,8 +16,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from murmura.channel import shares as additive
 from murmura.channel.ring import Ring
-from murmura.core.errors import FederationError
+from murmura.channel.shares import Entropy, expanded_sum
+from murmura.core.errors import FederationError, SettingError
 from murmura.core.plugins import imported
 from murmura.core.rng import Words
 
@@ -110,9 +113,70 @@ class SumProtocol(ABC):
         """A sum of these devices; `lost` ones of them will not answer later questions."""
 
 
+def split_among(
+    vector: Words, ring: Ring, parties: int, entropy: Entropy = os.urandom
+) -> tuple[list[bytes], Words]:
+    """(seeds, rest): what parties - 1 seeds stand for and the rest add up to the vector."""
+    seeds = list[bytes]()
+    while len(seeds) < parties - 1:
+        seed, vector = additive.split(vector, ring, entropy)
+        seeds.append(seed)
+    return seeds, vector
+
+
+@dataclass(frozen=True)
+class AdditiveShares(SumProtocol):
+    """n servers that each add up one share of everyone.
+
+    Arithmetic secret sharing among n servers (thesis definition 3.8): all n shares together are the vector.
+
+    A share that is not the last is the expansion of a seed, so another server costs an upload 32 bytes more.
+    """
+
+    name: ClassVar[str] = "additive shares"
+    sees: ClassVar[Mapping[str, str]] = {
+        "each server": "a share that is random alone",
+        "all servers but one, together": "nothing of a device",
+        "all servers together": "each update",
+    }
+    dropouts: ClassVar[str] = "a device that sends nothing is not in the sum; nobody is asked again"
+
+    parties: int = 3
+
+    def __post_init__(self) -> None:
+        if self.parties < 2:
+            raise SettingError(f"shares must go to at least 2 parties, but there are {self.parties}.")
+
+    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
+        """Nothing has to be agreed on before the upload."""
+        return _SharedSum(ring, self.parties)
+
+
+class _SharedSum(SumSession):
+    def __init__(self, ring: Ring, parties: int) -> None:
+        super().__init__(ring)
+        self.parties, self.rests = parties, np.zeros(ring.words, np.uint32)
+        self.seeds: list[list[bytes]] = [[] for _ in range(parties - 1)]
+
+    def _add(self, client: int, vector: Words) -> None:
+        with self.cost.at("device"):
+            seeds, rest = split_among(vector, self.ring, self.parties)
+            message = self.ring.pack(rest)
+        self.cost.bytes_up += len(message) + sum(map(len, seeds))
+        with self.cost.at("server"):
+            for held, seed in zip(self.seeds, seeds):
+                held.append(seed)
+            self.rests += self.ring.unpack(message)  # modulo 2**32, of which 2**24 is a divisor
+
+    def _total(self) -> Words:
+        with self.cost.at("server"):
+            expanded = (expanded_sum(held, self.ring) for held in self.seeds)
+            return self.ring.add_up([*expanded, self.ring.wrap(self.rests.astype(np.int64))])
+
+
 # by the name that the setting `channel` gives them
 PROTOCOLS = {
-    "shares": "murmura.lab.protections.secret_sharing:three_shares",
+    "shares": "murmura.lab.protections.sum_protocol:AdditiveShares",
     "masks": "murmura.lab.protections.pairwise_masks:PairwiseMasks",
     "ckks": "murmura.lab.protections.ckks:Ckks",
 }

@@ -38,6 +38,10 @@ Helpers = Annotated[
     list[str], typer.Option("--aggregator", metavar="URL", help="Twice: the seed's, the vectors'.")
 ]
 Readable = Annotated[bool, typer.Option("--readable", help="One machine: the server can read each update.")]
+Tolerate = Annotated[
+    int | None,
+    typer.Option("--tolerate", min=0, help="Malicious devices, of exact pairs; default 4, or 1 % of places."),
+]
 Minimum = Annotated[int | None, typer.Option("--minimum", min=1, help="No sum of fewer devices; default 100.")]
 
 
@@ -98,6 +102,7 @@ def serve(
     aggregator: Helpers = [],  # noqa: B006
     readable: Readable = False,
     exact: federation_options.Exact = False,
+    tolerate: Tolerate = None,
     minimum: Minimum = None,
     round_seconds: Annotated[float, typer.Option("--round-seconds", help="Until a deadline.")] = 60.0,
     hold: Annotated[float, typer.Option("--hold", help="Seconds before a device sends.")] = 5.0,
@@ -131,8 +136,9 @@ def serve(
     """
     from murmura.core.catalogue import Catalogue
     from murmura.data.sources.registry import load
-    from murmura.runtimes.from_dataset import describe_federation, describe_items, held_rows
-    from murmura.server.coordinator.setup import FederationSetup, RoundTiming, configured
+    from murmura.runtimes.from_dataset import held_rows
+    from murmura.server.coordinator.setup import FederationSetup, RoundTiming, configured, guarded
+    from murmura.server.described import describe_federation, describe_items
 
     if (items is None) == (not like):
         raise SettingError("the items must come from --items FILE or from --like DATA, and not from both.")
@@ -141,6 +147,7 @@ def serve(
         options.parse_settings(settings, [model])[model],
         "readable" if readable else "secure-sum",
         minimum,
+        exact,
     )
     place, others, limits = listening.address(), listening.others(), listening.limits(registrations)
     with locked(state, OWN):
@@ -152,6 +159,7 @@ def serve(
             dataset = load(like, data_dir, **reading)
             described = describe_federation(held_rows(dataset, protocol), preset, saved_seed)
             known = dataset.catalogue.restrict(described.items)
+        preset, guard = guarded(preset, described.info, tolerate)
         setup = FederationSetup(
             preset,
             described,
@@ -166,6 +174,8 @@ def serve(
             keep,
             exact,
         )
+        if guard:
+            say(guard)
         _coordinate(setup, known, state, place, limits, others, start)
 
 
@@ -180,10 +190,10 @@ def _coordinate(
 ) -> None:
     """Serve until interrupted; `known` is what people call the items."""
     from murmura.core.files import write_whole
-    from murmura.runtimes.from_dataset import item_titles
     from murmura.server.coordinator.coordinator import Coordinator
     from murmura.server.coordinator.open_round import PollingInterval
     from murmura.server.database import ServerDatabase
+    from murmura.server.described import item_titles
     from murmura.server.endpoints import COORDINATOR, UPLOADS
     from murmura.server.http.machine_app import App
     from murmura.server.http.page_files import VisitorPage

@@ -72,7 +72,7 @@ def make_terms(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Write what organisations agree on: the method, its settings, the items. Give all of them the folder."""
-    from murmura.runtimes.from_dataset import describe_items
+    from murmura.server.described import describe_items
     from murmura.server.organisations.folder import SiloTerms
 
     preset = _preset(model, settings)
@@ -117,7 +117,8 @@ def cut_data(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Cut a data set into silos, for a rehearsal: secrets follow from the seed, so it equals the simulation."""
-    from murmura.runtimes.from_dataset import describe_federation, groups_of, training_rows
+    from murmura.runtimes.from_dataset import groups_of, training_rows
+    from murmura.server.described import describe_federation
     from murmura.server.organisations.folder import SiloTerms, cut_silos
 
     rows, preset = training_rows(data, protocol, data_dir, reading), _preset(model, settings)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from murmura.channel.ledger import LedgerLine
 from murmura.core.arrays import Ints
 from murmura.core.codec import decode
 from murmura.core.contract import Phase
@@ -139,9 +138,9 @@ def serve_silos(
     The final model is in `model.npz` of the folder, and every silo has it.
     """
     with locked(folder):
-        f, lines = Federation.begin(terms.plan(seed=seed)), list[LedgerLine]()
+        f = Federation.begin(terms.plan(seed=seed))
         f.held = None  # who has which model is the silos' own affair
-        f, lines = load_checkpoint(folder, f) or (f, lines)
+        lines = load_checkpoint(folder, f)
         runtime = SiloRuntime(terms, ranges, ask)
         run_rounds(f, lines, runtime, folder, 1, progress)
         runtime.finish(f)

@@ -31,7 +31,7 @@ from murmura.engine.checkpoint import load_checkpoint, read_auxiliary, save_chec
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.ranges import FINISHED, Request, answer, called_here, receive
+from murmura.runtimes.ranges import FINISHED, Request, answer, receive
 from murmura.server.organisations.folder import SiloTerms, SiloUsers
 from murmura.wire.wire import pack_arrays, unpack_arrays
 
@@ -162,8 +162,8 @@ class Silo:
         """The silo's people with their states, as the last exchange left them, or as they begin."""
         plan = self.terms.plan(self.held.population(self.terms))
         f = Federation.begin(plan, self.runtime.kernel_for(plan.algorithm, plan.through))
-        found = load_checkpoint(self.folder, f)
-        return f if found is None else found[0]
+        load_checkpoint(self.folder, f)
+        return f
 
     def scores(self, user: int) -> NDArray[Any]:
         """The scores of all items for one of the silo's people, by the latest model it was sent."""
@@ -218,7 +218,7 @@ class Silo:
                 "both sides need the same version of Murmura."
             )
         clients, chain, least = (
-            called_here(f, request),
+            f.takes_part(phase, request.cohort),
             f.plan.chains.get(phase.name),
             f.plan.channel.minimum_cohort,
         )

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError, said_of
 from murmura.core.settings import as_dict
-from murmura.engine.protocol import PreparedData, prepare, protocol
+from murmura.engine.prepared import PreparedData, prepare
+from murmura.engine.protocol import protocol
 from murmura.evaluation.measure import Evaluation, PlainTable, number
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
 from murmura.studies.methods import (

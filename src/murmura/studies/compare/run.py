@@ -78,11 +78,13 @@ def run_entries(
     record_items(whole, split, prepared.catalogue.categories)
     # rounds that a runtime carries, and samples that are classified after every round, need this process
     alone = team.alone or prepared.protocol.classifies
-    jobs = {
-        _job(plan, folder, entry, seed, made): alone or carried
-        for entry, (made, carried) in zip(plan.entries, ready)
-        for seed in plan.seeds_of(entry)
-    }
+    jobs = dict[Scorer, bool]()
+    for entry, (made, carried) in zip(plan.entries, ready):
+        for seed in plan.seeds_of(entry):
+            config = plan.config((replace(entry, seeds=None),), 1, seed)
+            run = replace(Run.create(folder / run_name(entry.label, seed), config), seed=seed)
+            job = Scorer(entry.label, entry.model, entry.settings, run, prepared, made)
+            jobs[job] = alone or carried
     progress.begin("comparison", len(jobs))
     with whole.running():
         runs = Runner(plan, split, team.size, listener).finish_all(jobs, team, progress)
@@ -100,12 +102,6 @@ def run_entries(
                 plan.columns(mean([run.read("metrics.json") for run in own])),
             )
     progress.end()
-
-
-def _job(plan: Comparison, folder: Path, entry: ComparisonEntry, seed: int, made: Method) -> Scorer:
-    """One run to be made: its folder has a configuration of its own."""
-    run = Run.create(folder / run_name(entry.label, seed), plan.config((replace(entry, seeds=None),), 1, seed))
-    return Scorer(entry.label, entry.model, entry.settings, replace(run, seed=seed), plan.prepared, made)
 
 
 def checked_method(

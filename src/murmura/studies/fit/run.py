@@ -16,7 +16,7 @@ from murmura.core.settings import as_dict
 from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_reasons, record_training
 from murmura.engine.federation import Runtime
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
 from murmura.studies.compare.notes import record_order
 from murmura.studies.configuration import DataConfig, FitConfig, check_config
