@@ -21,6 +21,8 @@ from murmura.wire.log import (
     LoggedModel,
     LogHead,
     LogProof,
+    MerkleTree,
+    leaf_hash,
     manifest_entry,
     model_entry,
     pack_entries,
@@ -28,7 +30,6 @@ from murmura.wire.log import (
     unpack_entries,
 )
 from murmura.wire.manifest import Manifest, SignedManifest
-from murmura.wire.merkle import MerkleTree, leaf_hash
 from murmura.wire.refusals import RefusedError
 from murmura.wire.signed_records import canonical
 from murmura.wire.transport import HttpReply, ask
