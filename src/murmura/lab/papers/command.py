@@ -155,7 +155,7 @@ def keep_run(
 ) -> None:
     """Keep what a whole run wrote, beside the kept results of its other data sets."""
     from murmura.lab.papers.experiments import experiment
-    from murmura.lab.papers.published_results import saved_results, publish
+    from murmura.lab.papers.published_results import publish, saved_results
 
     if (place := into or saved_results()) is None:
         raise SettingError("--into must name a folder: an installed package has no kept results.")
