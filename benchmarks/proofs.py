@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks import world
 from benchmarks.sides import Benchmark, Work
+from murmura.channel.key_pairs import OVERHEAD, new_key, public_key, seal, unseal
 from murmura.channel.proof_keys import ProofKey, ProvenReport
 from murmura.channel.proven_shares import (
     ProvenUpload,
@@ -28,7 +29,6 @@ from murmura.channel.proven_shares import (
     decide,
     payload_bytes,
 )
-from murmura.channel.sealing import OVERHEAD, new_key, public_key, seal, unseal
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.arrays import Longs
 from murmura.kernels.packing import PackedPairs
@@ -87,14 +87,14 @@ class Sent:
 
 
 def exchange(circuit: ProvenVector, links: tuple[int | None, int | None]) -> Sent:
-    told, private = setting(), new_key()
+    told, private = setting(), new_key("sealing")
     named = ProvenReport(bytes(16), bytes(32), "benchmark", 0, bytes(16), bytes(32))
     upload = ProvenUpload(circuit, vector_of(circuit, told.own), os.urandom(32))
     half = upload.half()
     first = upload.first(half)
     found = answer(KEY, named, circuit, first, links[0])
     second = upload.second(half, found.challenge, found.check)
-    key = public_key(private)
+    key = public_key("sealing", private)
     sealed = seal(first, key, INFO), seal(second, key, INFO)
     return Sent(named, circuit, private, *sealed, first[SEED_BYTES:], links)
 
@@ -123,7 +123,7 @@ def take_vector(one: Sent) -> VectorDecision:
 
 def device() -> Work:
     told = setting()
-    key = public_key(new_key())
+    key = public_key("sealing", new_key("sealing"))
     challenge, check = bytes(32), bytes(check_bytes(told.paired, True))
 
     def work() -> int:

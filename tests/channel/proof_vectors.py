@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from murmura.channel.field_shares import expand_numbers, pack_numbers
+from murmura.channel.key_pairs import public_key
 from murmura.channel.proof_keys import ProofKey, ProvenReport, derived
 from murmura.channel.proven_shares import ProvenUpload, answer, check_bytes, decide, proof_seed
-from murmura.channel.sealing import public_key
 from murmura.core.arrays import Longs
 from murmura.core.errors import FederationError
 from murmura.kernels.proofs.circuit import ProvenVector, prove, query
@@ -130,14 +130,14 @@ def _proved(one: Example) -> dict[str, Any]:
 
 def _uploads() -> dict[str, Any]:
     """Counts, and the pairs that follow them: all bytes that a device gives and gets."""
-    key = ProofKey.agreed(KEYS[0], public_key(KEYS[1]))
+    key = ProofKey.agreed(KEYS[0], public_key("sealing", KEYS[1]))
     counted, paired = examples()[4:6]
     pairs = replace(REPORT, phase="pairs", manifest=bytes(range(60, 92)), report=bytes(16))
     first, links = _upload(key, counted, REPORT, (None, None))
     second, _ = _upload(key, paired, pairs, links)
     return {
         "private_keys": [one.hex() for one in KEYS],
-        "public_keys": [public_key(one).hex() for one in KEYS],
+        "public_keys": [public_key("sealing", one).hex() for one in KEYS],
         "secret": key.secret.hex(),
         "exchanges": [first, second],
     }

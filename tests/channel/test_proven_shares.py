@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.channel import sealing
+from murmura.channel import key_pairs
 from murmura.channel.field_shares import expand_numbers, pack_numbers, unpack_numbers
 from murmura.channel.proof_keys import OPEN, ProofKey, ProvenReport
 from murmura.channel.proven_shares import (
@@ -69,8 +69,8 @@ def dishonest(circuit: ProvenVector, x: Elements) -> ProvenUpload:
 
 
 def test_both_aggregators_find_one_key_and_nobody_else_does() -> None:
-    mine, other, third = (sealing.new_key() for _ in range(3))
-    publics = [sealing.public_key(one) for one in (mine, other, third)]
+    mine, other, third = (key_pairs.new_key("sealing") for _ in range(3))
+    publics = [key_pairs.public_key("sealing", one) for one in (mine, other, third)]
     assert ProofKey.agreed(mine, publics[1]) == ProofKey.agreed(other, publics[0])
     assert ProofKey.agreed(mine, publics[1]) != ProofKey.agreed(mine, publics[2])
     with pytest.raises(FederationError, match="a point of X25519"):

@@ -18,7 +18,8 @@ from murmura.data.filters import Binarise, KCore, LatestPerPair, MinPerUser, app
 from murmura.data.sources.registry import ALIASES, SOURCES, every_source, load, source_named
 from murmura.data.splits.random_holdout import LegacyRandomHoldout
 from murmura.data.splits.temporal import TemporalHoldout
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
 
 # rows, users, items as their owners state them
 COUNTS = {
@@ -149,7 +150,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_rows_splits_and_features_are_those_of_the_kept_results(name: str, data_dir: Path) -> None:
+def test_rows_splits_and_features_are_those_of_the_saved_results(name: str, data_dir: Path) -> None:
     found = loaded(name, data_dir)
     cut = prepare(found, protocol("kgflex", found)).describe()["fingerprint"]
     known = found.catalogue.features

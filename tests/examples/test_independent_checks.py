@@ -17,7 +17,7 @@ import pytest
 
 from murmura.server.loopback import COORDINATOR
 from murmura.wire.admission import Invitation
-from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.log import MerkleTree, leaf_hash
 from tests.http.network import World, people
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "independent_client.py"
@@ -41,7 +41,7 @@ class Meeting:
     def __init__(self, folder: Path, module: ModuleType) -> None:
         self.world = World(folder, people(USERS), "fcf", {"rounds": 3})
         self.devices = asyncio.run(self.join_nine())
-        self.terms = self.world.coordinator.terms()
+        self.terms = self.world.coordinator.rounds.keeper.signed()
         own = self.world.servers.admission(USERS - 1)
         link = Invitation(COORDINATOR, self.world.coordinator.rounds.terms.hash, own).link()
         setattr(module, "ask", self.ask)  # noqa: B010

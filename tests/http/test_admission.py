@@ -13,14 +13,14 @@ import pytest
 from murmura.core.errors import RunError
 from murmura.device.device import Device
 from murmura.device.enrolment import register
-from murmura.server.admitter import Admitter
+from murmura.server.admissions import Admitter
 from murmura.server.aggregator.aggregator import Aggregator, Role
 from murmura.server.database import ServerDatabase
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
 from murmura.wire import wire
 from murmura.wire.admission import Admission, Invitation, OwnAdmission
-from murmura.wire.keys import ServerKey
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import ServerKey
 from murmura.wire.transport import ask
 from murmura.wire.wire import ShareHead
 from tests.http.forgery import made_share, opened_share

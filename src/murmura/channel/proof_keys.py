@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from murmura.channel.field_shares import expand_numbers
-from murmura.channel.sealing import exchange, public_key
+from murmura.channel.key_pairs import exchange, public_key
 from murmura.core.errors import FederationError, MissingExtraError
 from murmura.kernels.proofs.circuit import ProvenVector
 from murmura.kernels.proofs.field import Elements
@@ -56,7 +56,7 @@ class ProofKey:
     @staticmethod
     def agreed(private: bytes, other: bytes) -> ProofKey:
         """From one's own private key and the other one's public key: both find the same."""
-        keys = b"".join(sorted([public_key(private), other]))
+        keys = b"".join(sorted([public_key("sealing", private), other]))
         return ProofKey(derived(exchange(private, other), "aggregators", keys))
 
     def challenge(self, bound: bytes, seed: bytes) -> bytes:

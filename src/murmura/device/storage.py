@@ -14,18 +14,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
-from murmura.channel.accountant import epsilon_of
 from murmura.channel.journal import START, JournalEntry
+from murmura.channel.noise_terms import epsilon_of
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.errors import DataError
 from murmura.core.rng import Words
 from murmura.core.update import Arrays
 from murmura.wire.admission import OwnAdmission
-from murmura.wire.keys import check_signature
 from murmura.wire.log import LogHead
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import pack_arrays, pack_pair, unpack_arrays, unpack_pair
 
@@ -166,16 +165,6 @@ class DeviceMemory:
         others = tuple(one for one in self.exchanges if one != (round, phase))
         return replace(self, exchanges=(*others, (round, phase))[-REMEMBERED:])
 
-    @property
-    def newest_window(self) -> int:
-        """The last window in which an exchange of the opening was answered."""
-        return max((window for _, window, _ in self.answered), default=0)
-
-    @property
-    def newest_round(self) -> int:
-        """The last round in which something was sent."""
-        return max((round for round, _ in self.exchanges), default=0)
-
     def answers(self, phase: str, window: int) -> int:
         """How often an exchange of the opening was answered in a window."""
         return next((n for name, at, n in self.answered if (name, at) == (phase, window)), 0)
@@ -217,32 +206,9 @@ class DeviceMemory:
         return DeviceMemory(unpack_arrays(arrays), **plain)
 
 
-class DeviceStorage(Protocol):
-    """Where a device keeps things."""
-
-    @property
-    def memory(self) -> DeviceMemory:
-        """What it knows now."""
-
-    def keep(self, memory: DeviceMemory) -> None:
-        """Replace it; when this returns it is safe."""
-
-    def permission(self) -> Permission:
-        """What the owner allows at this moment."""
-
-    def keep_place(self, place: int) -> None:
-        """Keep the number the coordinator has given it anew."""
-
-    def note(self, entry: JournalEntry) -> str:
-        """Write down an upload before it leaves, once per manifest; the head of the journal then."""
-
-    def keep_receipt(self, receipt: Receipt) -> None:
-        """Keep what the machines that took an upload signed."""
-
-
 @dataclass(eq=False)
 class InMemoryStorage:
-    """A simulated device keeps everything in this process."""
+    """A simulated device keeps everything in this process; `DeviceFolder` is what a real one has."""
 
     allowed: Permission = field(default_factory=Permission)
     memory: DeviceMemory = field(default_factory=DeviceMemory)

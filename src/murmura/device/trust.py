@@ -1,4 +1,4 @@
-"""What a device believes: the terms it pinned when it joined, and a log that only ever grows.
+"""What a device believes and takes part in: the terms it pinned when it joined, and a log that only ever grows.
 
 Anybody can check the whole log: every entry, every signature, every link.
 """
@@ -6,19 +6,33 @@ Anybody can check the whole log: every entry, every signature, every link.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from murmura.wire.log import LoggedModel, LogHead, LogProof, is_model, unpack_entries, unpack_hashes
-from murmura.wire.manifest import LARGEST_ENVELOPE, LogEnd, SignedManifest
-from murmura.wire.merkle import MerkleTree, extends, leaf_hash
+from murmura.core.consent import Permission
+from murmura.device.storage import DeviceMemory, Identity
+from murmura.wire.log import (
+    LoggedModel,
+    LogHead,
+    LogProof,
+    MerkleTree,
+    extends,
+    is_model,
+    leaf_hash,
+    unpack_entries,
+    unpack_hashes,
+)
+from murmura.wire.manifest import LARGEST_ENVELOPE, LogEnd, Manifest, SignedManifest
 from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.signed_records import LARGEST
 from murmura.wire.terms import SIGNED, FederationTerms, signatures
 from murmura.wire.transport import Transport, ask, ask_known, check_elsewhere
 from murmura.wire.wire import HASH_BYTES, unpack_pair
 
+T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 ATTEMPTS = 60  # seconds to wait for machines that have not agreed yet
 OFFER = SIGNED + LARGEST  # bytes of signed terms
@@ -51,18 +65,25 @@ class GoneBackError(RefusedError):
         )
 
 
+async def patiently(
+    asked: Callable[[], Awaitable[T]], sleep: Sleep, code: str, attempts: float = math.inf
+) -> T:
+    """What comes of asking, again every second while it is refused with this code."""
+    while True:
+        try:
+            return await asked()
+        except RefusedError as error:
+            attempts -= 1
+            if error.code != code or attempts < 0:
+                raise
+        await sleep(1.0)
+
+
 async def agreed_terms(
     send: Transport, url: str, fingerprint: bytes | None = None, sleep: Sleep = asyncio.sleep
 ) -> FederationTerms:
     """`fetch_terms`, waiting a while for machines that have only just started to agree on them."""
-    for _ in range(ATTEMPTS):
-        try:
-            return await fetch_terms(send, url, fingerprint)
-        except RefusedError as error:
-            if error.code != "paused":
-                raise
-        await sleep(1.0)
-    return await fetch_terms(send, url, fingerprint)
+    return await patiently(lambda: fetch_terms(send, url, fingerprint), sleep, "paused", ATTEMPTS)
 
 
 async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = None) -> FederationTerms:
@@ -93,11 +114,11 @@ async def verified(
         raise forged("the manifest must be of the federation this device joined, but is not.")
     if before is not None:
         brought = signed.proof.consistency if before.size == signed.proof.before else ()
-        await _check_grown(signed.proof.head, before, brought, send, url)
+        await check_grown(signed.proof.head, before, brought, send, url)
     return signed
 
 
-async def _check_grown(
+async def check_grown(
     head: LogHead, before: LogHead, proof: tuple[bytes, ...], send: Transport, url: str
 ) -> None:
     """Refuse a head that does not extend the one seen before; a proof that is not here is asked for."""
@@ -122,7 +143,7 @@ async def last_verified(
     signed = SignedManifest.decode(message)
     if before is not None and signed.proof.head.size < before.size:
         signed.check(terms)  # of an earlier stage of the log that this device knows
-        await _check_grown(before, signed.proof.head, (), send, url)
+        await check_grown(before, signed.proof.head, (), send, url)
         return signed
     return await verified(message, terms, before, send, url)
 
@@ -141,7 +162,7 @@ async def newest_model(
     if not is_model(kind, content):
         raise malformed("the newest model must be an entry of the log, but is not.")
     if before is not None:
-        await _check_grown(logged.head, before, (), send, url)
+        await check_grown(logged.head, before, (), send, url)
     at = 8 + HASH_BYTES
     return LoggedModel(content[8:at].hex(), content[at:].hex())
 
@@ -212,3 +233,33 @@ async def _check_open_round(send: Transport, url: str, terms: FederationTerms, t
     shown = signed.proof.head
     if shown.size <= len(tree) and tree.root(shown.size) != shown.root:
         raise forged("the log that devices are shown must be this one, but is another.")
+
+
+def objection(own: Identity, memory: DeviceMemory, allowed: Permission, manifest: Manifest) -> str | None:
+    """The reason, in one clause; None: there is none."""
+    least = min(own.terms.minimum, manifest.called)
+    if least < own.minimum:
+        return f"the round may release a sum of {least} devices, but this one wants at least {own.minimum}"
+    if manifest.hold + manifest.spread >= manifest.deadline - manifest.opened:
+        return "the round asks to be answered after it is over"
+    for label in own.disallowed.values():
+        return f"{label}, and this device does not allow that"
+    return _of_noise(own, memory, allowed, manifest)
+
+
+def _of_noise(own: Identity, memory: DeviceMemory, allowed: Permission, manifest: Manifest) -> str | None:
+    noise = own.terms.noise
+    if allowed.epsilon is None and allowed.release_epsilon is None:
+        return None
+    if not noise:
+        return "no noise is added to the sums, and this device asks for a bound on what they reveal"
+    if allowed.release_epsilon is not None and noise.epsilon > allowed.release_epsilon:
+        return (
+            f"noise bounds what the federation reveals to epsilon {noise.epsilon:g} only, but this device asks "
+            f"for {allowed.release_epsilon:g}"
+        )
+    again = memory.pending is not None and memory.pending.manifest == manifest.hash.hex()
+    after = (memory if again else memory.spending(noise.of_phase(manifest.phase))).epsilon(noise.delta)
+    if allowed.epsilon is not None and after > allowed.epsilon:
+        return f"this upload would bring epsilon to {after:.3g}, but {allowed.epsilon:g} is allowed in all"
+    return None

@@ -27,11 +27,10 @@ from murmura.server.aggregator.collection import REPORTS, CollectedRound, check_
 from murmura.server.aggregator.commitments import Agreement, LogWitness
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
-from murmura.wire.keys import SealingKey, ServerKey, check_signature
 from murmura.wire.log import unpack_entries
 from murmura.wire.manifest import Manifest, sum_content
 from murmura.wire.refusals import RefusedError, forged
-from murmura.wire.signed_records import LARGEST
+from murmura.wire.signed_records import LARGEST, check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePass
 
@@ -57,7 +56,7 @@ class Aggregator:
         noise: NoiseSource = system_noise,
     ) -> None:
         self.role, self.minimum, self._noise = role, minimum, noise
-        self.key, self.sealing_key = ServerKey.load_or_create(store), SealingKey.load_or_create(store)
+        self.key, self.sealing_key = store.signing_key(), store.sealing_key()
         self._store, self._clock, self._admitter = store, clock, admitter
         self.agreement = Agreement(
             role, store, self.key, self.sealing_key, minimum, coordinator, admitter, accept
@@ -86,8 +85,9 @@ class Aggregator:
         return {"murmura_reports_accepted_total": self.accepted, "murmura_reports_refused_total": self.refused}
 
     def append_log(self, message: bytes) -> bytes:
-        """The coordinator's signature, the place of the first entry (8), entries; answers with a signature.
+        """New entries of the log: the signature of its head.
 
+        The message is the coordinator's signature, the place of the first entry (8), entries.
         The answer is empty while the log has not come to the agreed terms: it is being taken over in pages.
         """
         signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
@@ -101,9 +101,9 @@ class Aggregator:
         raise forged("the last terms of the log must be those agreed here, but are others.")
 
     def open_round(self, message: bytes) -> bytes:
-        """The coordinator's signature, then a manifest and the counts it names with the sum they are from.
+        """A signed manifest: open it, and sign it.
 
-        Answers with a signature.
+        Behind the manifest are the counts it names, with the sum they are from.
         """
         signature, (content, more) = message[:SIGNATURE_BYTES], wire.unpack_pair(message[SIGNATURE_BYTES:])
         check_signature(self.terms.coordinator, "manifest", content, signature)
@@ -116,11 +116,9 @@ class Aggregator:
         if known is not None:
             self._refuse_again(manifest, *known)
             return signed
-        last = self._store.row("SELECT max(serial) FROM rounds")
-        if last is not None and last[0] is not None and manifest.serial < last[0]:
-            raise RefusedError(
-                "replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}."
-            )
+        last = self._store.value("SELECT max(serial) FROM rounds")
+        if last is not None and manifest.serial < last:
+            raise RefusedError("replay", f"a manifest must come after {last}, but is number {manifest.serial}.")
         if manifest.terms != self.terms.hash.hex():
             raise forged("a manifest must be made under the agreed terms, but is not.")
         if not self.witness.has(content):
@@ -161,14 +159,13 @@ class Aggregator:
         windows = self.terms.windows
         if not windows.is_at(manifest.window, self._clock()):
             raise forged(f"a round must lie in the window of its time, but says {manifest.window}.")
-        before = self._store.row("SELECT max(opened_in) FROM rounds")
-        if before is not None and manifest.window < (before[0] or 0):
-            raise RefusedError("replay", f"window {manifest.window} must not come after {before[0]}.")
+        before = self._store.value("SELECT max(opened_in) FROM rounds") or 0
+        if manifest.window < before:
+            raise RefusedError("replay", f"window {manifest.window} must not come after {before}.")
         if phase.repeat is None:
             return
         counted = "SELECT count(*) FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released'"
-        found = self._store.row(counted, (phase.name, manifest.window))
-        if found is not None and found[0] >= phase.repeat:
+        if self._store.value(counted, (phase.name, manifest.window)) >= phase.repeat:
             raise RefusedError(
                 "released",
                 f"phase '{phase.name}' has been released in window {manifest.window}; two sums would differ by "
@@ -204,11 +201,13 @@ class Aggregator:
 
     def _listed(self) -> int:
         """The bytes of the last list that was released: after a restart it may be asked for again."""
-        found = self._store.row("SELECT max(length(ids)) FROM rounds WHERE total IS NOT NULL")
-        return int(found[0]) if found is not None and found[0] is not None else 0
+        return self._store.value("SELECT max(length(ids)) FROM rounds WHERE total IS NOT NULL") or 0
 
     def report(self, message: bytes | bytearray) -> bytes:
-        """Take one share; answers with a signed receipt, the same one when the same share comes again."""
+        """One share of a report.
+
+        The answer is a signed receipt, the same one when the same share comes again.
+        """
         try:
             receipt = self._take(message)
         except RefusedError:
@@ -286,11 +285,14 @@ class Aggregator:
         return self.key.sign("receipt", head.signed + shown.mark)
 
     def count(self, name: bytes) -> int:
-        """How many reports of this manifest have been taken."""
+        """How many reports have arrived."""
         return len(self._collecting(name).accepted.reports)
 
     def close_round(self, name: bytes, command: bytes) -> bytes:
-        """Stop collecting; answers with the signed list of reports. Only the coordinator may ask."""
+        """Stop collecting.
+
+        The answer is the signed list of reports.
+        """
         self._check_command("close", name, command)
         released = self._released(name)
         if released is not None:
@@ -300,8 +302,9 @@ class Aggregator:
         return self._signed_ids(name, wire.pack_ids(o.accepted.reports))
 
     def release(self, name: bytes, message: bytes) -> bytes:
-        """The sum over the agreed list, signed with it; once it is out it is final.
+        """The sum over the agreed list.
 
+        It is signed with the list; once it is out it is final.
         `message` is the coordinator's command (64 bytes), then the other aggregator's signed list.
         """
         command, signature, ids = message[:64], message[64:128], message[128:]
@@ -330,7 +333,7 @@ class Aggregator:
         return self._signed_total(name, ids, packed)
 
     def forget(self, name: bytes, command: bytes) -> bool:
-        """The coordinator has the sum: its list of reports and the sum itself need not stay."""
+        """The sum is committed: forget which reports it is of."""
         self._check_command("forget", name, command)
         self._store.write(
             [("UPDATE rounds SET ids = NULL, total = NULL WHERE hash = ? AND state = 'released'", (name,))],
@@ -374,10 +377,10 @@ class Aggregator:
         return bytes(found[0]), bytes(found[1])
 
     def _absent(self, name: bytes) -> RefusedError:
-        found = self._store.row("SELECT state FROM rounds WHERE hash = ?", (name,))
-        if found is None:
+        state = self._store.value("SELECT state FROM rounds WHERE hash = ?", (name,))
+        if state is None:
             return RefusedError("unknown", "this aggregator was never asked to open that round.")
-        if found[0] == "released":
+        if state == "released":
             return RefusedError("released", "the sum of this round has been released.")
         return RefusedError("lost", "the shares of this round are lost; give the round up.")
 

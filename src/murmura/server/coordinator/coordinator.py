@@ -12,18 +12,16 @@ import re
 from typing import Any
 
 from murmura.channel.shares import Entropy
-from murmura.server.coordinator.published_models import CAME, LEFT
+from murmura.server.coordinator.public_log import CAME, LEFT
 from murmura.server.coordinator.rounds import Clock, RoundRunner
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement
 from murmura.wire.admission import Admission, check_join
-from murmura.wire.keys import ServerKey
-from murmura.wire.refusals import RefusedError, malformed
+from murmura.wire.refusals import RefusedError, json_object, known, malformed
 from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
 RENEW = "renew"  # the order to make another release
-OPERATORS = ("open", "suspected", "drift")  # what nobody else is told: who breaks rounds need not know it
 
 
 class Coordinator:
@@ -31,11 +29,19 @@ class Coordinator:
 
     def __init__(self, setup: FederationSetup, store: ServerDatabase, clock: Clock, entropy: Entropy) -> None:
         setup.remember(store)
-        self.key = ServerKey.load_or_create(store)
+        self.key = store.signing_key()
         self._store, self._clock, self._entropy = store, clock, entropy
         self.rounds = RoundRunner(setup, store, self.key, clock, entropy)
         self._desk = self.rounds.desk
         self.operator_token = store.fact_or("operator", lambda: entropy(32).hex().encode()).decode()
+
+    def join(self, body: bytes) -> dict[str, Any]:
+        """Join: a random token."""
+        said = "joining takes a JSON object with at most a 'slot', a 'token', an 'admission' and its 'proof'."
+        read = json_object(body or b"{}", said)
+        if set(read) - {"slot", "token", "admission", "proof"}:
+            raise malformed(said)
+        return self.register(*(read.get(name) for name in ("slot", "token", "admission", "proof")))
 
     def register(
         self, wanted: object = None, own: object = None, admission: object = None, proof: object = None
@@ -48,15 +54,15 @@ class Coordinator:
         places = self.rounds.itinerary.info.clients
         token = self._entropy(32).hex() if own is None else _checked_token(own)
         admitted = self._admitted(token, admission, proof)
-        known = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
-        used = self._store.row("SELECT 1 FROM devices WHERE admission = ?", (admitted,))
+        known = self._store.value("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
+        used = self._store.value("SELECT 1 FROM devices WHERE admission = ?", (admitted,))
         if known is None and used is not None:
             raise RefusedError("duplicate", "this invitation has been used by another device; ask for another.")
-        slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]
+        slot = wanted if wanted is not None else self._free_slot(places) if known is None else known
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
             raise malformed(f"a slot must be a number below {places}, but it is {str(slot)[:20]!r}.")
         taken = self._store.row("SELECT 1 FROM devices WHERE slot = ?", (slot,)) is not None
-        if taken if known is None else known[0] != slot:
+        if taken if known is None else known != slot:
             raise RefusedError("duplicate", f"slot {slot} is taken, or this device has another.")
         if known is None:
             row = (slot, _hashed(token), admitted, self._clock(), 0)
@@ -79,7 +85,10 @@ class Coordinator:
         return shown.public
 
     def revoke(self, message: bytes) -> int:
-        """Admissions that the admitter takes back lose their places; how many were named."""
+        """Invitations that no longer count, signed by the admitter.
+
+        They lose their places; the answer is how many were named.
+        """
         keys = self._desk.revoke(self.rounds.terms, message)
         there = "SELECT 1 FROM devices WHERE admission = ?"
         left = self._left(sum(self._store.row(there, (key,)) is not None for key in keys))
@@ -91,7 +100,7 @@ class Coordinator:
         return self.rounds.store.releases.moved(LEFT, people)
 
     def remove(self, slot: str) -> dict[str, Any]:
-        """Free a place, by the operator."""
+        """Free a place."""
         number = int(slot) if slot.isascii() and slot.isdigit() and len(slot) < 10 else -1
         if self._store.row("SELECT 1 FROM devices WHERE slot = ?", (number,)) is None:
             raise RefusedError("unknown", f"there is no device in place {slot[:20]}.")
@@ -100,30 +109,32 @@ class Coordinator:
 
     def _free_slot(self, places: int) -> int:
         """The first slot nobody has: by a query, as there may be many devices."""
-        found = self._store.row(
+        found: int = self._store.value(
             "SELECT CASE WHEN EXISTS (SELECT 1 FROM devices WHERE slot = 0) THEN (SELECT min(slot) + 1 FROM "
             "devices d WHERE NOT EXISTS (SELECT 1 FROM devices n WHERE n.slot = d.slot + 1)) ELSE 0 END"
         )
-        assert found is not None
-        if found[0] >= places:
+        if found >= places:
             raise RefusedError("duplicate", f"all {places} places of this federation are taken.")
-        return int(found[0])
+        return found
 
     def leave(self, token: str) -> dict[str, Any]:
-        """Forget a device."""
+        """Leave: the token is forgotten."""
         gone = "DELETE FROM devices WHERE slot = ?", (self.slot(token),)
         self._store.write([gone, *self._left()], forget=True)
         return {"left": True}
 
     def slot(self, token: str) -> int:
         """Whose token this is."""
-        found = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
+        found = self._store.value("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
         if found is None:
             raise RefusedError("unauthorised", "this token belongs to no device here; join again.")
-        return int(found[0])
+        return int(found)
 
     def ticket(self, token: str, message: bytes) -> bytes:
-        """A signature that lets one report of this device into the open round: one per device and round."""
+        """Admission of one report to the open round.
+
+        It is a signature; there is one per device and round.
+        """
         check_length(message, HASH_BYTES + ID_BYTES, "request for a ticket")
         name, report = message[:HASH_BYTES], message[HASH_BYTES:]
         slot, live = self.slot(token), self.rounds.published
@@ -145,51 +156,49 @@ class Coordinator:
         return self.rounds.answer(self.slot(token))
 
     def manifest(self) -> tuple[bytes, bytes]:
-        """(hash, signed manifest) of the open round; a device that knows the hash knows the rest."""
+        """The signed manifest of the open round; has an ETag.
+
+        Its hash comes first: a device that knows it knows the rest.
+        """
         live = self.rounds.published
         if live is None:
-            state = round_status(self.rounds)["state"]
-            over = state in ("finished", "stopped")
+            stage = self.rounds.stage
+            over = stage in ("finished", "stopped")
             raise RefusedError(
-                "finished" if over else "paused", f"no round is open: the federation is {state}."
+                "finished" if over else "paused", f"no round is open: the federation is {stage}."
             )
         return live.hash, live.envelope
 
     def news(self) -> str:
-        """The hash of the open round's manifest, or the code of why none is open."""
+        """Says when there is a new manifest.
+
+        It is the hash of the open round's, or the code of why none is open.
+        """
         try:
             return self.manifest()[0].hex()
         except RefusedError as error:
             return error.code
 
     def last_manifest(self) -> bytes:
-        """The signed manifest of the last round that was committed: how to use the model it led to."""
-        found = self.rounds.store.last_committed()
-        if found is None:
-            raise RefusedError("unknown", "no round has been completed here yet.")
-        return found
+        """The signed manifest of the last round that was completed.
 
-    def terms(self) -> bytes:
-        """The terms with the signatures of everybody who agreed to them."""
-        return self.rounds.keeper.signed()
+        It says how to use the model the round led to.
+        """
+        return known(self.rounds.store.last_committed(), "no round has been completed here yet.")
 
     def log_head(self) -> bytes:
-        """The newest head of the public log that everybody has signed."""
-        found = self.rounds.store.log.head
-        if found is None:
-            raise RefusedError("unknown", "no head of the log has been signed here yet.")
-        return found.encode()
+        """The newest signed head of the log."""
+        return known(self.rounds.store.log.head, "no head of the log has been signed here yet.").encode()
 
     def newest_model(self) -> bytes:
-        """The log's entry of the newest model, of sums a complete one, and the proof that it is there."""
+        """The newest model's entry in the log, and the proof that it is there."""
         head = self.rounds.store.log.head
         found = None if head is None else self.rounds.store.releases.newest_model(head)
-        if found is None:
-            raise RefusedError("unknown", "no model has been trained here yet.")
-        return pack_pair(found[0], found[1].encode())
+        entry, proof = known(found, "no model has been trained here yet.")
+        return pack_pair(entry, proof.encode())
 
     def log_entries(self, start: str) -> bytes:
-        """Entries of the public log from a place on, as many as fit into one answer."""
+        """Entries of the public log from a place on."""
         head = self.rounds.store.log.head
         return self.rounds.store.log.page(_number(start), 0 if head is None else head.size)
 
@@ -198,22 +207,23 @@ class Coordinator:
         return b"".join(self.rounds.store.log.consistency(_number(first), _number(size)))
 
     def rollback(self, done: str) -> dict[str, Any]:
-        """Go back to the model after so many rounds, by the operator."""
+        """Go back to the model after so many rounds."""
         self.rounds.rollback(_number(done))
         return self.status()
 
     def since(self, name: bytes, base: bytes) -> bytes:
-        """The public model, for who has the model `base`: what changed since, or the whole if as short."""
+        """The public model, for who has an earlier one: what changed, or the whole.
+
+        The whole is sent where the changes are as long.
+        """
         now = self.rounds.now
         shorter = self.rounds.store.changes_since(base, now) if name.hex() == now.model else None
         return self.blob(name) if shorter is None else shorter
 
     def blob(self, name: bytes) -> bytes:
-        """A public model or the description, by its hash."""
-        found = self.rounds.store.blob(name)
-        if found is None:
-            raise RefusedError("unknown", "nothing is published under this hash; it may be of an older round.")
-        return found
+        """A public model or the description, by its SHA-256."""
+        why = "nothing is published under this hash; it may be of an older round."
+        return known(self.rounds.store.blob(name), why)
 
     def check_operator(self, token: str) -> None:
         """Refuse anyone else."""
@@ -221,7 +231,7 @@ class Coordinator:
             raise RefusedError("unauthorised", "this needs the operator's token; it is in the state folder.")
 
     def order(self, what: str) -> dict[str, Any]:
-        """Start, pause, stop, or renew the release; what the federation is afterwards."""
+        """start, pause, stop or renew."""
         if what not in (*ORDERS, RENEW):
             known = ", ".join((*ORDERS, RENEW))
             raise RefusedError("unknown", f"an order must be one of {known}, but it is '{what[:20]}'.")
@@ -239,20 +249,44 @@ class Coordinator:
 
     def about(self) -> dict[str, Any]:
         """What anyone may know before joining."""
-        status = {key: value for key, value in round_status(self.rounds).items() if key not in OPERATORS}
+        r, channel = self.rounds, self.rounds.setup.channel
         return {
             "protocol": PROTOCOL,
-            "federation": self.rounds.store.federation,
+            "federation": r.store.federation,
             "key": self.key.public.hex(),
-            "terms": "" if self.rounds.keeper.terms is None else self.rounds.terms.hash.hex(),
-            "admission": self.rounds.setup.admission,
-            **status,
+            "terms": "" if r.keeper.terms is None else r.terms.hash.hex(),
+            "admission": r.setup.admission,
+            "state": r.stage,
+            "method": r.setup.preset.name,
+            "mode": channel.channel,
+            "label": "; ".join(r.setup.labels.values()),
+            "minimum": channel.minimum_cohort,
+            "rounds_done": r.now.position.done,
+            "rounds_in_all": r.itinerary.rounds,
+            "model": r.now.model,
+            "window": None if r.keeper.terms is None else r.terms.windows.at(r.clock()),
+            # JSON knows no infinity: null, where this window is the only one
+            "waits_until": None if math.isinf(r.waits_until) else r.waits_until,
+            "renews": r.store.releases.replaced(r.now.position),
+            "difference": r.store.releases.difference,
+            "breach": r.store.breach,
         }
 
     def status(self) -> dict[str, Any]:
-        """Everything an operator may know; nothing about one person."""
-        own = {key: value for key, value in round_status(self.rounds).items() if key in OPERATORS}
-        return {**self.about(), "devices": len(self.rounds.store.registered()), **own}
+        """Where the federation stands.
+
+        Everything an operator may know, nothing about one person. Who breaks rounds need not know of a search.
+        """
+        r, live = self.rounds, self.rounds.live
+        status = {**self.about(), "devices": len(r.store.registered())}
+        status |= {"suspected": len(r.search.candidates), "drift": r.drift.alarm, "open": None}
+        if live is not None:
+            status["open"] = {
+                **{name: getattr(live.manifest, name) for name in ("round", "phase", "called", "deadline")},
+                "published": live.published,
+                "reports": live.reports,
+            }
+        return status
 
     def metrics(self) -> dict[str, float]:
         """The same in numbers, for whoever watches many machines."""
@@ -261,10 +295,10 @@ class Coordinator:
         return {
             "murmura_devices": status["devices"],
             "murmura_rounds_done": status["rounds_done"],
-            "murmura_rounds_committed_total": counters.committed,
-            "murmura_rounds_abandoned_total": counters.abandoned,
-            "murmura_rounds_void_total": counters.void,
-            "murmura_sums_cut_total": counters.cut,
+            "murmura_rounds_committed_total": counters["committed"],
+            "murmura_rounds_abandoned_total": counters["abandoned"],
+            "murmura_rounds_void_total": counters["void"],
+            "murmura_sums_cut_total": counters["cut"],
             "murmura_places_barred_total": self.rounds.search.barred,
             "murmura_step_largest_row": self.rounds.drift.last,
             "murmura_step_drift": self.rounds.drift.z,
@@ -273,39 +307,8 @@ class Coordinator:
         }
 
     def history(self, last: int = 100) -> list[dict[str, Any]]:
-        """The last rounds, newest first."""
+        """The last rounds."""
         return self.rounds.store.history(last)
-
-
-def round_status(runner: RoundRunner) -> dict[str, Any]:
-    """Where a federation stands, for its operator and, less the open round and suspicions, for anyone."""
-    channel, live = runner.setup.channel, runner.live
-    status: dict[str, Any] = {
-        "state": "finished" if runner.finished else runner.state,
-        "method": runner.setup.preset.name,
-        "mode": channel.channel,
-        "label": "; ".join(runner.setup.labels.values()),
-        "minimum": channel.minimum_cohort,
-        "rounds_done": runner.now.position.done,
-        "rounds_in_all": runner.itinerary.rounds,
-        "model": runner.now.model,
-        "window": None if runner.keeper.terms is None else runner.terms.windows.at(runner.clock()),
-        # JSON knows no infinity: null, where this window is the only one
-        "waits_until": None if math.isinf(runner.waits_until) else runner.waits_until,
-        "renews": runner.store.releases.replaced(runner.now.position),
-        "difference": runner.store.releases.difference,
-        "breach": runner.store.breach,
-        "suspected": len(runner.search.candidates),
-        "drift": runner.drift.alarm,
-        "open": None,
-    }
-    if live is not None:
-        status["open"] = {
-            **{name: getattr(live.manifest, name) for name in ("round", "phase", "called", "deadline")},
-            "published": live.published,
-            "reports": live.reports,
-        }
-    return status
 
 
 def _number(text: str) -> int:

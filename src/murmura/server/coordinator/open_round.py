@@ -18,9 +18,9 @@ from murmura.core.errors import FederationError
 from murmura.core.update import Update
 from murmura.server.admissions import AcceptedReports
 from murmura.server.coordinator.store import Presence
-from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import RefusedError, malformed
+from murmura.wire.signed_records import ServerKey, check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import REPORT_HEADER, IndividualReport
 
@@ -99,7 +99,6 @@ class OpenRound:
     """The round at work."""
 
     manifest: Manifest
-    hash: bytes
     called: frozenset[int]
     envelope: bytes = b""  # as devices get it, once everybody has signed
     published: bool = False
@@ -107,6 +106,11 @@ class OpenRound:
     tickets: dict[int, bytes] = field(default_factory=dict)  # slot -> its one report; never written down
     individual_reports: IndividualReports | None = None  # in readable mode only
     summed: frozenset[int] = frozenset()  # slots whose reports the sum is of; never written down
+
+    @property
+    def hash(self) -> bytes:
+        """Of the manifest."""
+        return self.manifest.hash
 
     def holders(self, reports: Iterable[bytes]) -> frozenset[int]:
         """Whose reports these are, as far as this process gave them tickets."""
@@ -121,16 +125,6 @@ class OpenRound:
     def presence(self) -> Presence:
         """Who came of those who were called; nobody is missed in a round that was never published."""
         return frozenset(self.tickets), self.called if self.published else frozenset()
-
-
-@dataclass
-class RoundCounters:
-    """For the operator's metrics, since the start of this process."""
-
-    committed: int = 0
-    abandoned: int = 0
-    void: int = 0  # of these, those whose sum broke the bounds
-    cut: int = 0  # sums of the opening that broke the bounds, cut to what is possible
 
 
 RELATIVE, LONGEST = 0.1, 1.0  # a round may last a tenth longer, and a second at most, because nobody asked

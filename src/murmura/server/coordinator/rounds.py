@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -15,18 +16,17 @@ from murmura.engine.itinerary import Position, forecast_of
 from murmura.server.admissions import AcceptedReports, AdmissionDesk
 from murmura.server.coordinator.agreement import AggregatorPair, TermsKeeper
 from murmura.server.coordinator.anomalies import DriftWatch, MalformedClientSearch
-from murmura.server.coordinator.open_round import IndividualReports, OpenRound, RoundCounters
+from murmura.server.coordinator.open_round import IndividualReports, OpenRound
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.coordinator.store import BREACH, CoordinatorStore, RoundEnd
 from murmura.server.database import ServerDatabase
 from murmura.wire import wire
-from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.log import LogHead
 from murmura.wire.manifest import Download, Manifest, RoundPrivacy, SignedManifest
-from murmura.wire.refusals import RefusedError, UnreachableError, malformed
+from murmura.wire.refusals import RefusedError, UnreachableError, known, malformed
+from murmura.wire.signed_records import ServerKey, check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import Transport
-from murmura.wire.wire import PROTOCOL, REPORT_HEADER
 
 Clock = Callable[[], float]
 PATIENCE = 1.0  # after its deadline a round may take this many times its length to be added up
@@ -45,7 +45,8 @@ class RoundRunner:
         self.keeper = TermsKeeper(setup, store, self.store.log, key, clock)
         self.desk, self.search, self.drift = AdmissionDesk(store), MalformedClientSearch(), DriftWatch(store)
         self._known_pair: AggregatorPair | None = None
-        self.counters = RoundCounters()
+        # since this process began: rounds committed, abandoned and void, and sums that were cut
+        self.counters = Counter[str]()
         self.state = self.store.state
         self._look_again()
         self.live: OpenRound | None = None
@@ -63,7 +64,7 @@ class RoundRunner:
         """A round that was open when the coordinator stopped goes on; in readable mode its updates are lost."""
         found = self.store.opened()
         if found is not None:
-            self.live = OpenRound(found.manifest, found.manifest.hash, frozenset(found.called.tolist()))
+            self.live = OpenRound(found[0], frozenset(found[1].tolist()))
             if self.terms.readable:
                 self._abandon("the coordinator was restarted, and updates are kept in memory only")
 
@@ -87,10 +88,15 @@ class RoundRunner:
         return signed and self.live is None and self.itinerary.finished(self.now.position)
 
     @property
-    def _pair(self) -> AggregatorPair | None:
-        """The aggregators that the terms name; None in readable mode."""
+    def stage(self) -> str:
+        """Running, paused, stopped or finished."""
+        return "finished" if self.finished else self.state
+
+    @property
+    def _pair(self) -> AggregatorPair:
+        """The aggregators that the terms name."""
         if self._known_pair is None or self._known_pair.terms is not self.terms:
-            self._known_pair = AggregatorPair.of(self.terms, self._key)
+            self._known_pair = AggregatorPair(self.terms, self._key)
         return self._known_pair
 
     def set_state(self, state: str) -> None:
@@ -145,7 +151,7 @@ class RoundRunner:
             called = self.search.calls(called, registered, least, Rng(secret, at.round))
         manifest = self._manifest(len(called), previous)
         self.store.open_round(manifest, called)
-        self.live = OpenRound(manifest, manifest.hash, frozenset(called.tolist()))
+        self.live = OpenRound(manifest, frozenset(called.tolist()))
         await self._publish(self.live, send)
 
     def _in_this_window(self) -> Position:
@@ -170,7 +176,7 @@ class RoundRunner:
         at, setup, now = self.now.position, self.setup, round(self.clock(), 3)
         phase = self.itinerary.phase(at)
         return Manifest(
-            protocol=PROTOCOL,
+            protocol=wire.PROTOCOL,
             terms=self.terms.hash.hex(),
             federation=self.store.federation,
             serial=at.serial,
@@ -198,11 +204,9 @@ class RoundRunner:
     async def _publish(self, live: OpenRound, send: Transport) -> None:
         """Devices hear of a round when it is in the log and both aggregators are ready for it."""
         m, content = live.manifest, live.manifest.encode()
-        seed = vector = wire.NO_SIGNATURE
         head = await self._sign_head(send)
-        if self._pair is not None:
-            seed, vector = await self._pair.open_round(send, content, *self._named_counts(m))
-        else:
+        seed, vector = await self._pair.open_round(send, content, *self._named_counts(m))
+        if self.terms.readable:
             live.individual_reports = IndividualReports(self.terms, m, self.itinerary.known_in(m.phase))
         proof = self.store.log.proof(head, len(self.store.log) - 1, self.store.published_size(m.serial))
         signed = SignedManifest(content, self._key.sign("manifest", content), seed, vector, proof)
@@ -225,9 +229,7 @@ class RoundRunner:
             return known
         head = log.unsigned_head()
         own = head.sign(self.store.federation, self._key)
-        seed = vector = wire.NO_SIGNATURE
-        if self._pair is not None:
-            seed, vector = await self._pair.sign_head(send, log, head)
+        seed, vector = await self._pair.sign_head(send, log, head)
         log.keep_head(made := replace(head, coordinator=own, seed=seed, vector=vector))
         return made
 
@@ -244,7 +246,6 @@ class RoundRunner:
                 self._commit(live, live.individual_reports.received(), live.individual_reports.used, without)
             return
         pair = self._pair
-        assert pair is not None
         try:
             live.reports = await pair.count(send, m.hash)
         except RefusedError as error:
@@ -257,7 +258,7 @@ class RoundRunner:
             live.summed = live.holders(reports)
             received, breach = chain.possible(released.total(chain.ring), m.round, len(reports))
             if breach and self.itinerary.phase(self.now.position).repeat is None:
-                self.counters.void += 1
+                self.counters["void"] += 1
                 self.trouble = f"{breach}; discard the round{self.search.void(live.summed, self.desk)}."
                 self._abandon(self.trouble)
             else:  # halves of the people would be releases that differ by the other half: it is cut
@@ -288,11 +289,11 @@ class RoundRunner:
             said += self.search.good(live.summed, self.desk)
         elif breach:
             said = f"{BREACH}: {breach}; it was cut to what is possible. {said}".strip()
-            self.counters.cut += 1
+            self.counters["cut"] += 1
         before = self.now.server.model
         end = RoundEnd(m.serial, position, count, ended, said, live.presence)
         self.store.commit(end, server, answers, kept)
-        self.counters.committed += 1
+        self.counters["committed"] += 1
         self._counted = live.individual_reports.accepted if live.individual_reports else None
         self.live = None
         self._look_again()
@@ -329,7 +330,7 @@ class RoundRunner:
         self.store.abandon(RoundEnd(serial, position, live.reports, self.clock(), why, live.presence))
         self.live = None
         self._look_again()
-        self.counters.abandoned += 1
+        self.counters["abandoned"] += 1
 
     def rollback(self, done: int) -> None:
         """Go back to the model after so many rounds; the federation must be paused and no round open."""
@@ -352,7 +353,7 @@ class RoundRunner:
         """The longest update that is read now: of the open round, or once more of the one before."""
         reports = None if self.published is None else self.published.individual_reports
         rounds = (None if reports is None else reports.accepted, self._counted)
-        return max([REPORT_HEADER, *(one.largest for one in rounds if one is not None)])
+        return max([wire.REPORT_HEADER, *(one.largest for one in rounds if one is not None)])
 
     def check_individual_report(self, head: bytes) -> None:
         """Refuse an update by its first bytes: before it is read whole, its ticket must be of this machine."""
@@ -363,7 +364,10 @@ class RoundRunner:
         check_signature(self._key.public, "ticket", upload.manifest + upload.report, upload.ticket)
 
     def take_individual_report(self, message: bytes | bytearray) -> bytes:
-        """An update that the server can read; answers with a receipt, the same one when it comes again."""
+        """An update, in readable mode only: the server can read each update.
+
+        The answer is a receipt, the same one when it comes again.
+        """
         live, before = self.published, self._counted
         if live is not None and live.individual_reports is None:
             raise malformed("this round adds up shares; the coordinator takes no update.")
@@ -380,7 +384,5 @@ class RoundRunner:
 
     def answer(self, slot: int) -> bytes:
         """What the last exchange told this device alone."""
-        own = self.now.answers.get(slot)
-        if not own:
-            raise RefusedError("unknown", "the last exchange told this device nothing.")
-        return wire.pack_arrays(own)
+        own = self.now.answers.get(slot) or None
+        return wire.pack_arrays(known(own, "the last exchange told this device nothing."))

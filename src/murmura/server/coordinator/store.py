@@ -20,8 +20,7 @@ from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
-from murmura.server.coordinator.public_log import PublicLog
-from murmura.server.coordinator.published_models import ModelChanges, Releases
+from murmura.server.coordinator.public_log import ModelChanges, PublicLog, Releases
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire import wire
@@ -46,15 +45,6 @@ class FederationState:
     model_bytes: int  # its length
     changes: tuple[Download, ...] = ()  # shorter ways to it
     counts: Download | None = None  # of items, which an exchange has made public
-
-
-@dataclass(frozen=True, eq=False)
-class OpenedRound:
-    """What is written down of a round that is open."""
-
-    manifest: Manifest
-    envelope: bytes  # as devices get it; b"" before both aggregators have signed
-    called: Ints
 
 
 @dataclass(frozen=True)
@@ -121,13 +111,13 @@ class CoordinatorStore:
         return () if found is None else (found,)
 
     def _published(self, name: bytes, base: str = "") -> Download | None:
-        found = self._store.row("SELECT length(content) FROM blobs WHERE hash = ?", (name,))
-        return None if found is None else Download(name.hex(), int(found[0]), base)
+        found = self._store.value("SELECT length(content) FROM blobs WHERE hash = ?", (name,))
+        return None if found is None else Download(name.hex(), found, base)
 
     def blob(self, name: bytes) -> bytes | None:
         """What is published under a hash."""
-        found = self._store.row("SELECT content FROM blobs WHERE hash = ?", (name,))
-        return None if found is None else bytes(found[0])
+        found: bytes | None = self._store.value("SELECT content FROM blobs WHERE hash = ?", (name,))
+        return found
 
     def registered(self) -> Ints:
         """The slots of all devices, ascending."""
@@ -145,10 +135,10 @@ class CoordinatorStore:
 
     def publish(self, manifest: Manifest, envelope: bytes, opening: bool) -> None:
         """Everybody has signed it; an exchange of the opening counts in its window, however often shown."""
-        known = self._store.row(
-            "SELECT 1 FROM rounds WHERE serial = ? AND envelope IS NOT NULL", (manifest.serial,)
-        )
-        opening = opening and known is None  # a coordinator that was restarted shows it again
+        shown = "SELECT 1 FROM rounds WHERE serial = ? AND envelope IS NOT NULL"
+        opening = (
+            opening and self._store.value(shown, (manifest.serial,)) is None
+        )  # a coordinator that was restarted shows it again
         said = {} if not opening else self._attempts(manifest.window)
         said[manifest.phase] = said.get(manifest.phase, 0) + 1
         counted = [put_fact("attempts", json.dumps({"window": manifest.window, "phases": said}).encode())]
@@ -163,26 +153,25 @@ class CoordinatorStore:
         found = json.loads(self._store.fact("attempts") or b'{"window": -1}')
         return dict(found["phases"]) if found["window"] == window else {}
 
-    def opened(self) -> OpenedRound | None:
-        """The round that is open, if one is."""
-        found = self._store.row("SELECT manifest, envelope, called FROM rounds WHERE state = 'open'")
-        if found is None:
-            return None
-        return OpenedRound(Manifest.decode(bytes(found[0])), bytes(found[1] or b""), slots(found[2]))
+    def opened(self) -> tuple[Manifest, Ints] | None:
+        """The round that is open, if one is, and whom it called."""
+        found = self._store.row("SELECT manifest, called FROM rounds WHERE state = 'open'")
+        return None if found is None else (Manifest.decode(bytes(found[0])), slots(found[1]))
 
     def last_committed(self) -> bytes | None:
         """The signed manifest of the newest round that was committed."""
-        found = self._store.row("SELECT envelope FROM rounds WHERE state = 'committed' ORDER BY serial DESC")
-        return None if found is None else bytes(found[0])
+        newest = "SELECT envelope FROM rounds WHERE state = 'committed' ORDER BY serial DESC"
+        found: bytes | None = self._store.value(newest)
+        return found
 
     def published_size(self, serial: int) -> int:
         """How long the log was in the newest manifest before this one that devices have heard of."""
-        found = self._store.row(
+        found = self._store.value(
             "SELECT envelope FROM rounds WHERE serial < ? AND envelope IS NOT NULL "
             "ORDER BY serial DESC LIMIT 1",
             (serial,),
         )
-        return 0 if found is None else SignedManifest.decode(bytes(found[0])).proof.head.size
+        return 0 if found is None else SignedManifest.decode(found).proof.head.size
 
     def last_round(self) -> tuple[str, Ints]:
         """Hash and cohort of the newest round; "" and nobody before the first."""
