@@ -48,7 +48,7 @@ def test_terms_have_one_spelling_and_are_named_by_it() -> None:
     for other in (
         json.dumps(PLAIN).encode(),
         content + b" ",
-        content.replace(b'"protocol":2', b'"protocol":2,"protocol":2'),
+        content.replace(b'"protocol":3', b'"protocol":3,"protocol":3'),
         content.replace(b'"cfpl"', b'"\\u0063fpl"'),
         json.dumps(dict(reversed(PLAIN.items())), separators=(",", ":")).encode(),
         content.replace(b"86400.0", b"8.64e4"),
@@ -129,7 +129,7 @@ def test_another_version_is_refused_as_that(version: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b"7", b"null", b"{", b"\xff", b"[" * 100_000, b'{"protocol":2}']
+    "content", [b"", b"[]", b"7", b"null", b"{", b"\xff", b"[" * 100_000, b'{"protocol":3}']
 )
 def test_what_are_no_terms_is_refused(content: bytes) -> None:
     assert refused(content).code in ("malformed", "version")

@@ -40,10 +40,12 @@ from tests.http.wire_world import (
     SALT,
     SECRET,
     SEED,
+    SEED_PROOF,
     SEED_SEALING,
     STATE,
     TOKEN,
     VECTOR,
+    VECTOR_PROOF,
     VECTOR_SEALING,
     admission,
     base,
@@ -110,12 +112,13 @@ def good() -> dict[str, Any]:
 def _keys() -> dict[str, Any]:
     signing = {"coordinator": COORDINATOR, "seed": SEED, "vector": VECTOR, "admitter": ADMITTER}
     sealing = {"seed": SEED_SEALING, "vector": VECTOR_SEALING}
-    pairs = {name: {"private": key.private.hex(), "public": key.public.hex()} for name, key in signing.items()}
+    proof = {"seed": SEED_PROOF, "vector": VECTOR_PROOF}
+    purposes = {"signing": signing, "sealing": sealing, "proof": proof}
     return {
-        "signing": pairs,
-        "sealing": {
-            name: {"private": key.private.hex(), "public": key.public.hex()} for name, key in sealing.items()
-        },
+        purpose: {
+            name: {"private": key.private.hex(), "public": key.public.hex()} for name, key in keys.items()
+        }
+        for purpose, keys in purposes.items()
     }
 
 
