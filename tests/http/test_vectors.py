@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.chain import chain
 from murmura.channel.key_pairs import unseal
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.phase_chains import chain
 from murmura.channel.ring import Ring
 from murmura.channel.shares import expand
 from murmura.core.codec import decode, decode_changes, decode_model, encode

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.core.codec import encode
 from murmura.core.contract import Phase
 from murmura.core.rng import Rng
