@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.chain import chain
 from murmura.channel.field_shares import unpack_numbers
 from murmura.channel.key_pairs import unseal
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.phase_chains import chain
 from murmura.channel.shares import expand
 from murmura.core.codec import decode, decode_changes, decode_model, encode
 from murmura.core.contract import Phase, RoundContext

@@ -229,7 +229,7 @@ def _shares() -> list[Row]:
         ("share 0", "without an admission", good.share(wire.SEED, admission=wire.NO_ADMISSION), "forged"),
         (
             "share 0",
-            "with a challenge where nothing is proved",
+            "with a challenge",
             good.share(wire.SEED, challenge=bytes([1]) * 32),
             "malformed",
         ),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.core.codec import encode
 from murmura.core.contract import Phase
 from murmura.core.rng import Rng
@@ -116,7 +116,7 @@ def _keys() -> dict[str, Any]:
     purposes = {"signing": signing, "sealing": sealing, "proof": proof}
     return {
         purpose: {
-            name: {"private": key.private.hex(), "public": key.public.hex()} for name, key in keys.items()
+            name: {"private": one.private.hex(), "public": one.public.hex()} for name, one in keys.items()
         }
         for purpose, keys in purposes.items()
     }

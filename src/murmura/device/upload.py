@@ -130,8 +130,8 @@ def link_of(before: LinkedVector | None, manifest: Manifest, proved: ProvedHalf 
         return manifest.phase, *here
     if before != (phase.follows, *here):
         raise FederationError(
-            f"what is shared must be what phase '{phase.follows}' counted, but it has changed since; this device "
-            "sits the exchange out."
+            f"what is shared must be what phase '{phase.follows}' counted, but it has changed since; this "
+            "device sits the exchange out."
         )
     return before
 

@@ -19,8 +19,8 @@ from murmura.wire.signed_records import SealingKey, ServerKey
 Statement = tuple[str, Sequence[Any]]
 
 # What makes each version of a database from the one before. A released step is never changed: a new version is
-# one step more. The file says its version (PRAGMA user_version). Versions 1 and 2 belonged to wire versions 1 and
-# 2: nothing of them can go on.
+# one step more. The file says its version (PRAGMA user_version). The first two belonged to older versions of
+# the wire: nothing of them can go on.
 OLDEST = 3
 STEPS: dict[str, tuple[str, ...]] = {
     "coordinator": (
@@ -174,8 +174,8 @@ def _version(path: Path, role: str) -> int:
     newest = _newest(role)
     if tables and stated < OLDEST:
         raise RunError(
-            f"{path} must be of version {OLDEST}, but was made by version {stated}, whose federations cannot go "
-            "on; begin a new federation in another folder."
+            f"{path} must be of version {OLDEST}, but was made by version {stated}, whose federations cannot "
+            "go on; begin a new federation in another folder."
         )
     if stated > newest:
         raise RunError(

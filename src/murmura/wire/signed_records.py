@@ -107,7 +107,7 @@ class ServerKey:
 
 @dataclass(frozen=True)
 class SealingKey:
-    """A private key of X25519: that shares for one aggregator are sealed to, or that proofs are checked under."""
+    """A private key of an aggregator: that shares are sealed to, or that proofs are checked under."""
 
     private: bytes
 

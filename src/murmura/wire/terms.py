@@ -14,9 +14,10 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 from murmura.algorithms import algorithm as named
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
 from murmura.channel.layout import VectorLayout
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.phase_chains import chain
 from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError

@@ -6,8 +6,8 @@ letter  'm' 'l' version 0    | manifest hash (32) | report id (16) | ticket (64)
 arrays  'm' 'a' version 0    | length of a JSON list of [name, type, shape] (4) | that list | the values
 
 Kind 0 is the share that is a seed (the receipt in its pass is zeros), kind 1 the other half of the vector. The
-hash is that of the sealed payload; in kind 1 of a proved vector it is the commitment that kind 0 carried, and the
-challenge is the one that the receipt answered with. Everywhere else the challenge is zeros.
+hash is that of the sealed payload; in kind 1 of a proved vector it is the commitment that kind 0 carried, and
+the challenge is the one that it was answered with. Everywhere else the challenge is zeros.
 Pass and payload are sealed to the aggregator the share is for, each for this manifest, kind and report: an
 aggregator reads who may report before it reads on. Every share of a kind and a round has the same length.
 """
