@@ -77,8 +77,8 @@ def proof_key(role: Role) -> SealingKey:
 def witness(role: Role, folder: Path) -> Aggregator:
     """One that has agreed to the terms and witnessed the log."""
     store, coordinator = ServerDatabase(folder / f"{role}.db", "aggregator"), key_of("coordinator")
-    keys = {"key": key_of(role), "sealing key": sealing_key(role), "proof key": proof_key(role)}
-    store.write([put_fact(name, key.private) for name, key in keys.items()])
+    keys = {"sealing key": sealing_key(role).private, "proof key": proof_key(role).private}
+    store.write([put_fact(name, key) for name, key in {**keys, "key": key_of(role).private}.items()])
     made = Aggregator(role, store, lambda: NOW, 1, coordinator.public)
     content, described = TERMS.encode(), bytes.fromhex(GOOD["description"])
     made.agreement.agree(coordinator.sign("terms", content) + content)

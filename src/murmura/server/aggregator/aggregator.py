@@ -79,9 +79,8 @@ class Aggregator:
     def identity(self) -> dict[str, str]:
         """Who this is, and who admits devices if its operator does."""
         admits = {} if self._admitter is None else {"admitter": self._admitter.hex()}
-        pairs = {"key": self.key, "sealing_key": self.sealing_key, "proof_key": self.proof_key}
-        keys = {name: one.public.hex() for name, one in pairs.items()}
-        return {**keys, "role": self.role, **admits}
+        sealed = {"sealing_key": self.sealing_key.public.hex(), "proof_key": self.proof_key.public.hex()}
+        return {"key": self.key.public.hex(), **sealed, "role": self.role, **admits}
 
     def metrics(self) -> dict[str, float]:
         """How many shares were taken and refused since this process started."""
