@@ -42,7 +42,7 @@ _REPORT = struct.Struct(f"<2sBB{HASH_BYTES}s{ID_BYTES}s{SIGNATURE_BYTES}s{MARK_B
 _ARRAYS = struct.Struct("<2sBBI")
 REPORT_HEADER = _REPORT.size
 MOST_DIMENSIONS, MOST_VALUES = 32, 1 << 48  # of an array in a message
-TYPES = frozenset({"<f2", "<f4", "<f8", "<u4", "<i4", "<i8", "|u1", "|b1"})
+TYPES = frozenset({"<f2", "<f4", "<f8", "<u4", "<u8", "<i4", "<i8", "|u1", "|b1"})
 
 
 @dataclass(frozen=True, eq=False)
