@@ -20,7 +20,7 @@ from benchmarks import world
 from benchmarks.sides import Benchmark, Side, Skipped, Work
 from murmura.algorithms.cooccurrence import cooccurrence
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.channel.shares import split
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Split

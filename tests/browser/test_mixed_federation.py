@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.channel.chain import chain
 from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.journal import NAME, Journal
+from murmura.channel.phase_chains import chain
 from murmura.core.codec import encode_model
 from murmura.core.contract import History, RoundContext
 from murmura.core.interactions import Interactions

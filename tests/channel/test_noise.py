@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
 from murmura.channel.noise import LARGEST, NoiseSource, _below, discrete_gaussian, simulated_noise, system_noise
+from murmura.channel.phase_chains import chain
 from murmura.channel.shares import Entropy
 from murmura.core.arrays import Floats, Longs
 from murmura.core.channel import ChannelSettings

@@ -13,12 +13,13 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from murmura.kernels.packing import PackedPairs
 
 from murmura.algorithms import algorithm
-from murmura.channel.chain import chain
 from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.journal import Journal, JournalEntry
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.phase_chains import chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_model
 from murmura.core.contract import Algorithm, FederationInfo, Phase, RoundContext
@@ -26,7 +27,6 @@ from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 from murmura.engine.visit import visit
-from murmura.kernels.packing import PackedPairs
 from tests.http.device_world import (
     CHANNEL,
     COHORT,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.core.codec import encode
 from murmura.core.contract import Phase
 from murmura.core.rng import Rng
@@ -40,10 +40,12 @@ from tests.http.wire_world import (
     SALT,
     SECRET,
     SEED,
+    SEED_PROOF,
     SEED_SEALING,
     STATE,
     TOKEN,
     VECTOR,
+    VECTOR_PROOF,
     VECTOR_SEALING,
     admission,
     base,
@@ -110,12 +112,13 @@ def good() -> dict[str, Any]:
 def _keys() -> dict[str, Any]:
     signing = {"coordinator": COORDINATOR, "seed": SEED, "vector": VECTOR, "admitter": ADMITTER}
     sealing = {"seed": SEED_SEALING, "vector": VECTOR_SEALING}
-    pairs = {name: {"private": key.private.hex(), "public": key.public.hex()} for name, key in signing.items()}
+    proof = {"seed": SEED_PROOF, "vector": VECTOR_PROOF}
+    purposes = {"signing": signing, "sealing": sealing, "proof": proof}
     return {
-        "signing": pairs,
-        "sealing": {
-            name: {"private": key.private.hex(), "public": key.public.hex()} for name, key in sealing.items()
-        },
+        purpose: {
+            name: {"private": one.private.hex(), "public": one.public.hex()} for name, one in keys.items()
+        }
+        for purpose, keys in purposes.items()
     }
 
 

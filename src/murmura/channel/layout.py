@@ -7,7 +7,7 @@ on the declaration, the items on offer and the round alone: neither row numbers 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -110,7 +110,7 @@ class VectorLayout:
             rows = tables[name]
             there = np.isin(rows.index, self.block(round), assume_unique=True)
             tables[name] = SparseRows(rows.index[there], rows.values[there])
-        return Update(tables, update.scalars)
+        return replace(update, tables=tables)
 
     def server(self, vector: Floats, count: int, round: int) -> Total:
         """The total of a summed vector; a row of zeros is left out, as nobody sent it."""

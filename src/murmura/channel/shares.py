@@ -36,7 +36,7 @@ def expand(seed: bytes, ring: Ring) -> Words:
 def expanded_sum(seeds: Iterable[bytes], ring: Ring) -> Words:
     """The sum of what seeds stand for, through one buffer however many there are."""
     zeros, buffer = bytes(ring.message_bytes), bytearray(ring.message_bytes)
-    total = np.zeros(ring.words, np.uint32)
+    total = np.zeros(ring.words, ring.word)
     for seed in seeds:
         key_stream(seed).update_into(zeros, buffer)
         total += ring.unpack(buffer)  # modulo 2**32, of which 2**24 is a divisor

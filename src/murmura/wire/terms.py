@@ -14,9 +14,10 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 from murmura.algorithms import algorithm as named
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
 from murmura.channel.layout import VectorLayout
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.phase_chains import chain
 from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
@@ -45,6 +46,7 @@ class AggregatorAddress:
     url: str
     key: PublicKey  # Ed25519: what it signs with
     sealing_key: PublicKey  # X25519: what shares for it are sealed to
+    proof_key: PublicKey  # X25519: what both aggregators agree on a secret with that proofs are checked under
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class FederationTerms(SignedRecord):
 
     said: ClassVar = "a statement of terms"
 
-    protocol: Literal[2]
+    protocol: Literal[3]
     federation: Hexadecimal  # a random name: no message of one federation fits another
     coordinator: PublicKey
     seed_aggregator: AggregatorAddress | None  # None in readable mode
@@ -117,7 +119,8 @@ class FederationTerms(SignedRecord):
             return
         seed, vector = pair
         keys = {seed.key, vector.key, self.coordinator}
-        if len(keys) < 3 or seed.sealing_key == vector.sealing_key:
+        agreed = {seed.sealing_key, vector.sealing_key, seed.proof_key, vector.proof_key}
+        if len(keys) < 3 or len(agreed) < 4:
             raise forged(
                 "the coordinator and the two aggregators must have three different keys, but two are equal: "
                 "one machine could read what you send; take no part."

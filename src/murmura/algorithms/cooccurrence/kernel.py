@@ -18,7 +18,7 @@ from murmura.core.kernel import CohortRound, CompiledChannel
 from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.cohort_kernel import CohortKernel
-from murmura.kernels.packing import add_pairs
+from murmura.kernels.proofs.field import Elements
 from murmura.kernels.shared_rows import draw_consent
 
 CLIENTS = 1024  # whose bits are written at once
@@ -80,27 +80,27 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
             return _through(cohort, cohort.chain, "pairs", words), {}
         if words is None:
             return Total(Update(), visits), {}
-        sent = SparseRows(np.arange(len(words), dtype=np.int32), words.astype(np.uint32)[:, None])
+        sent = SparseRows(np.arange(len(words), dtype=np.int32), words[:, None])
         return Total(Update({"pairs": sent}), visits), {"pairs": visits * len(words)}
 
-    def _packed(self, cohort: CohortRound, shared: Bools, states: States) -> Longs:
+    def _packed(self, cohort: CohortRound, shared: Bools, states: States) -> Elements:
         """The sum of the words of a part."""
         people, counts = cohort.people, cohort.info.counts
         assert counts is not None
-        pairs = layout(counts, self.algorithm.least)
+        ranked = layout(counts, self.algorithm.least)
         byte, bit = people.item // 8, 7 - people.item % 8
         counted = (states["counted"][owners(people), byte] >> bit.astype(np.uint8)) & 1 == 1
         rank = np.full(cohort.info.items, -1, np.int32)
-        rank[pairs.items] = np.arange(len(pairs), dtype=np.int32)
+        rank[ranked.items] = np.arange(len(ranked), dtype=np.int32)
         rows = person_rows(people, shared & counted & (rank[people.item] >= 0), rank)
-        totals = np.zeros((cohort.workers, pairs.words), np.int64)
+        ranks = rows.rank.astype(np.int64)
+        totals: Elements = np.zeros((cohort.workers, ranked.pairs.words), np.uint64)
 
         def work(worker: int, first: int, last: int) -> None:
-            add_pairs(first, last, rows.start, rows.rank, *pairs.places, totals[worker])
+            ranked.pairs.add_people(rows.start[first : last + 1], ranks, totals[worker])
 
         self.in_parallel(work, len(rows.start) - 1, cohort.workers)
-        there = self.algorithm.words_of(pairs, cohort.phase.name)
-        words: Longs = totals.sum(axis=0)[there]
+        words: Elements = totals.sum(axis=0)[self.algorithm.words_of(ranked, cohort.phase.name)]
         return words
 
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
@@ -192,11 +192,11 @@ def disclose(people: Population, shared: Bools, tally: Tally) -> None:
     tally.disclosed += np.bincount(owners(people)[new], minlength=people.clients)
 
 
-def _through(cohort: CohortRound, chain: CompiledChannel, table: str, sums: Longs | None) -> Total:
+def _through(cohort: CohortRound, chain: CompiledChannel, table: str, sums: Longs | Elements | None) -> Total:
     """What a channel makes of the sum of a table, by row; None: nothing travels but the count of devices."""
     total = np.zeros(chain.words, np.int64)
     total[0] = len(cohort.clients)
     if sums is not None:
         place = chain.vector_slice(table, cohort.round).place
-        total[place[place >= 0]] = sums[place >= 0]
+        total[place[place >= 0]] = sums.astype(np.int64)[place >= 0]  # words of the field by their 64 bits
     return chain.sum_up(total, cohort.round)

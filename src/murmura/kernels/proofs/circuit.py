@@ -8,12 +8,14 @@ zero, of degree 2 at most: it is 0 with a probability of at most 2 / p.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from murmura.core.arrays import Longs
 from murmura.kernels.proofs.field import HALF, MODULUS, Elements, added, inner
 from murmura.kernels.proofs.products import ProductGadget
 
@@ -49,6 +51,9 @@ class ProvenVector(Protocol):
     @property
     def parameters(self) -> bytes:
         """Everything that a proof depends on besides the vector, in one spelling."""
+
+    def vector(self, own: Sequence[Longs]) -> Elements:
+        """A valid vector, of the places of the items that each person shares."""
 
     def inputs(self, x: Elements, r: Elements, one: int) -> Inputs:
         """The inputs of the products."""

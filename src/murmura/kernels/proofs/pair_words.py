@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Ints, Longs
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.errors import FederationError
 from murmura.kernels.compiled import compiled
 from murmura.kernels.proofs.field import MODULUS, Elements, add, inner, multiply
@@ -105,10 +105,30 @@ class PairWords:
         ends = np.append(p.start[1:], self.words)
         return int(_word_sum(words, r, t, p.start, ends, p.group))
 
-    def unpack_into(self, G: Table, words: Elements, at: Ints) -> Table:
-        """Fill G with how often each pair occurs: rank a in row at[a], -1 for none; refuses the impossible."""
+    def add_people(self, begins: Longs, ranks: Longs, words: Elements) -> None:
+        """Add the words of people: person v has the ascending ranks begins[v] to begins[v + 1]."""
         p = self.places
-        rank, found = _unpack(words, self.bounds, self.diagonal, p.first, p.size, p.base, p.start, at, G)
+        _add_people(begins, ranks, self.diagonal, p.first, p.size, p.base, p.start, words)
+
+    def cut(self, words: Elements) -> int:
+        """Cut sums, in place, to what is possible; how many counters were above their bounds."""
+        p = self.places
+        return int(_cut(words, self.bounds, self.diagonal, p.first, p.size, p.base, p.start))
+
+    def unpack(self, words: Elements) -> Floats:
+        """(n, n) how often each pair occurs, by rank; refuses the impossible."""
+        G: Floats = np.zeros((len(self), len(self)))
+        return self.unpack_into(G, words, np.arange(len(self), dtype=np.int32))
+
+    def unpack_into(self, G: Table, words: Elements, at: Ints, scale: Floats | None = None) -> Table:
+        """Fill G with how often each pair occurs: rank a in row at[a], -1 for none; refuses the impossible.
+
+        Counts in the words of rank a are multiplied by scale[a]; by default all stay as they are.
+        """
+        p = self.places
+        scale = np.ones(len(self)) if scale is None else scale
+        layout = (self.diagonal, p.first, p.size, p.base, p.start)
+        rank, found = _unpack(words, self.bounds, *layout, at, scale, G)
         if rank >= 0:
             raise FederationError(
                 f"a pair of rank {rank} must occur at most {int(self.bounds[rank])} times, but is counted "
@@ -176,6 +196,51 @@ def _pack(
 
 
 @compiled
+def _add_people(
+    begins: Longs,
+    ranks: Longs,
+    diagonal: bool,
+    first: Longs,
+    size: Longs,
+    base: Elements,
+    start: Longs,
+    words: Elements,
+) -> None:
+    for person in range(len(begins) - 1):
+        own = ranks[begins[person] : begins[person + 1]]
+        _pack(own, _ONE, diagonal, first, size, base, start, words)
+
+
+@compiled
+def _cut(
+    words: Elements,
+    bounds: Longs,
+    diagonal: bool,
+    first: Longs,
+    size: Longs,
+    base: Elements,
+    start: Longs,
+) -> int:
+    n, above = len(bounds), 0
+    for i in range(n):
+        begin, k = first[i], size[i]
+        word, last = start[i], (i - begin) // k * k + begin
+        while last < n:
+            rest, kept, power = words[word], _ZERO, _ONE
+            for j in range(last, min(last + k, n)):
+                found = rest % base[i]
+                rest //= base[i]
+                most = np.uint64(bounds[i] if j > i or (diagonal and j == i) else 0)
+                above += found > most
+                kept += min(found, most) * power
+                power *= base[i]
+            above += rest > _ZERO
+            words[word] = kept
+            word, last = word + 1, last + k
+    return above
+
+
+@compiled
 def _row_sums(x: Elements, t: Elements, k: int, base: np.uint64, diagonal: bool, sums: Elements) -> None:
     """Of one class: x and t begin where it begins, sums end where it ends."""
     after = _ZERO  # Σ t_g y_g over the groups that follow
@@ -211,6 +276,7 @@ def _unpack(
     base: Elements,
     start: Longs,
     at: Ints,
+    scale: Floats,
     G: Table,
 ) -> tuple[int, int]:
     """Fill G; the first rank with a counter above its bound, and that counter, or -1."""
@@ -226,7 +292,7 @@ def _unpack(
                 if found > (bounds[i] if j > i or (diagonal and j == i) else 0):
                     return i, int(found)
                 if j >= i and at[i] >= 0 and at[j] >= 0 and found:
-                    G[at[i], at[j]] = G[at[j], at[i]] = found
+                    G[at[i], at[j]] = G[at[j], at[i]] = found * scale[i]
             if rest > _ZERO:
                 return i, int(bounds[i] + 1)
             word, last = word + 1, last + k

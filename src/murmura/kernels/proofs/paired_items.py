@@ -35,6 +35,14 @@ class PairedItems:
     counted: CountedItems
     ranked: Longs  # (n,) the place of each rank among the items
     words: PairWords
+    rows: tuple[int, int] | None = None  # the ranks whose words are sent, first and last + 1; None: all
+
+    @cached_property
+    def _sent(self) -> slice:
+        """Which words are sent."""
+        if self.rows is None:
+            return slice(0, self.words.words)
+        return slice(*np.append(self.words.places.start, self.words.words)[list(self.rows)].tolist())
 
     @property
     def linked(self) -> int:
@@ -44,7 +52,7 @@ class PairedItems:
     @property
     def length(self) -> int:
         """Numbers in the vector: x, c, then w."""
-        return self.counted.length + self.words.words
+        return self.counted.length + int(self._sent.stop - self._sent.start)
 
     @property
     def challenges(self) -> int:
@@ -60,7 +68,9 @@ class PairedItems:
     def parameters(self) -> bytes:
         """What it depends on: the layout is that of the bounds."""
         layout = np.concatenate([self.ranked, self.words.bounds]).astype("<i8").tobytes()
-        return b"pairs of " + self.counted.parameters + b" " + hashlib.sha256(layout).hexdigest().encode()
+        rows = b"" if self.rows is None else f" rows {self.rows[0]} {self.rows[1]}".encode()
+        digest = hashlib.sha256(layout).hexdigest().encode()
+        return b"pairs of " + self.counted.parameters + b" " + digest + rows
 
     def vector(self, own: Sequence[Longs]) -> Elements:
         """Of the places of the items that each person shares."""
@@ -70,19 +80,29 @@ class PairedItems:
         for places in own:
             mine = rank[places]
             add_into(words, self.words.pack(np.sort(mine[mine >= 0])))
-        return np.concatenate([self.counted.vector(own), words])
+        return np.concatenate([self.counted.vector(own), words[self._sent]])
 
     def inputs(self, x: Elements, r: Elements, one: int) -> Inputs:
         """Of the vector, or of a share of it."""
         c = self.counted
         bits = c.inputs(x[: c.length], r[: c.challenges], one)
         row, t = np.split(r[c.challenges :], [len(self.words)])
+        if self.rows is not None:
+            row = np.where(np.isin(np.arange(len(row)), np.arange(*self.rows)), row, np.uint64(0))
         rows = bits.b[: c.linked].reshape(c.people, -1)
         for person, each in enumerate(x[: c.linked].reshape(c.people, -1)):
             sums = multiplied(row, self.words.row_sums(each[self.ranked], t))
             rows[person, self.ranked] = added(rows[person, self.ranked], sums)
-        words = self.words.word_sum(x[c.length :], row, t)
+        words = self.words.word_sum(self._all_words(x[c.length :]), row, t)
         return Inputs(bits.a, bits.b, (bits.linear - words) % MODULUS)
+
+    def _all_words(self, sent: Elements) -> Elements:
+        """With 0 for words that are not sent: nothing is said of their rows."""
+        if self.rows is None:
+            return sent
+        words = np.zeros(self.words.words, np.uint64)
+        words[self._sent] = sent
+        return words
 
     def released(self, x: Elements) -> Elements:
         """The words; bits that were released here would be a second sum of counts."""

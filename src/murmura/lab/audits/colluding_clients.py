@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.channel.chain import Chain, ChainOfSum
+from murmura.channel.rounded_chain import RoundedChain
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.contract import Algorithm, History, Phase, RoundContext, Total
 from murmura.core.errors import SettingError
@@ -48,7 +49,7 @@ class MaliciousSum(ChainOfSum):
 
 def vector_of(lie: Lie, chain: Chain, rng: Rng, count: int) -> Longs:
     """The whole numbers that one liar of a sum of `count` devices sends."""
-    if lie.beyond is None:
+    if lie.beyond is None or not isinstance(chain, RoundedChain):
         return chain.ring.server(chain.device(lie.update, rng, rng.round))
     exact, sent = chain.layout.device(lie.update, rng.round).parted(chain.exact)
     length = float(np.sqrt((sent.value**2).sum()))
