@@ -8,10 +8,13 @@ export interface ProvenVector {
   readonly length: number; // numbers in the vector
   readonly challenges: number; // random numbers that the conditions are multiplied with
   readonly gadget: ProductGadget;
+  readonly linked: number; // so many first numbers say whose vector it is, in every exchange that they link
   /** The inputs of all products, of a whole vector (`one` is 1) or of a share of it. */
   inputs(x: Elements, r: Elements, one?: bigint): Inputs;
   /** Of the places of the items that each person shares, ascending. */
   vector(own: readonly (readonly number[])[]): Elements;
+  /** What is added up and made public; the rest of a vector is for its proof alone. */
+  released(x: Elements): Elements;
 }
 
 /** A number from 0 to `most` by its bits: powers of two, the last one smaller. */

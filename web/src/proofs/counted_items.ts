@@ -25,6 +25,10 @@ export class CountedItems implements ProvenVector {
     return this.length + this.people;
   }
 
+  get linked(): number {
+    return this.numbers;
+  }
+
   vector(own: readonly (readonly number[])[]): Elements {
     const x = new BigUint64Array(this.length);
     for (let person = 0; person < this.people; person++) {
@@ -34,6 +38,11 @@ export class CountedItems implements ProvenVector {
       x.set(this.slack.of(BigInt(this.cap - places.length)), this.numbers + person * this.slack.length);
     }
     return x;
+  }
+
+  /** How many people share each item. */
+  released(x: Elements): Elements {
+    return summedVectors(x.subarray(0, this.numbers), this.items);
   }
 
   inputs(x: Elements, r: Elements, one = 1n): Inputs {
@@ -48,4 +57,11 @@ export class CountedItems implements ProvenVector {
     }
     return { a: x, b, linear: reduced(linear) };
   }
+}
+
+/** The sum of the vectors of all people. */
+export function summedVectors(vectors: Elements, length: number): Elements {
+  const sums = vectors.slice(0, length);
+  for (let place = length; place < vectors.length; place++) sums[place % length]! += vectors[place]!;
+  return sums;
 }

@@ -59,6 +59,21 @@ export class PairWords {
     return this.bounds.length;
   }
 
+  /** Where the words of these rows begin, and end. */
+  wordsOf([first, end]: readonly [number, number]): [number, number] {
+    return [this.startOf(first), this.startOf(end)];
+  }
+
+  /** The rows whose words are one of so many parts, of about as many words each. */
+  rowsOf(part: number, parts: number): [number, number] {
+    const at = (number: number) => {
+      const cut = Math.floor((this.words * number) / parts);
+      const found = this.start.findIndex((start) => start >= cut);
+      return found < 0 ? this.ranks : found;
+    };
+    return [at(part), part === parts - 1 ? this.ranks : at(part + 1)];
+  }
+
   /** Add a person's pairs to words: her ranks ascend, and each pair counts `weight`. */
   addInto(words: Elements, own: readonly number[], weight = 1n): void {
     own.forEach((i, at) => {
@@ -98,11 +113,15 @@ export class PairWords {
     for (const { first, end, size, group } of this.classes) {
       for (let i = first; i < end; i++) {
         const own = group + Math.floor((i - first) / size);
-        const row = words.subarray(this.start[i]!, this.start[i + 1] ?? this.words);
+        const row = words.subarray(this.start[i]!, this.startOf(i + 1));
         found += r[i]! * inner(row, t.subarray(own, own + row.length));
       }
     }
     return found % MODULUS;
+  }
+
+  private startOf(rank: number): number {
+    return this.start[rank] ?? this.words;
   }
 
   private classOf(rank: number): RowClass {

@@ -11,14 +11,20 @@ export class PairedItems implements ProvenVector {
     readonly counted: CountedItems,
     readonly ranked: readonly number[], // the place of each rank among the items
     readonly words: PairWords,
+    readonly rows: readonly [first: number, end: number] | null = null, // ranks whose words are sent; null: all
   ) {}
+
+  get linked(): number {
+    return this.counted.linked;
+  }
 
   get gadget(): ProductGadget {
     return this.counted.gadget;
   }
 
   get length(): number {
-    return this.counted.length + this.words.words;
+    const [first, end] = this.sent;
+    return this.counted.length + end - first;
   }
 
   get challenges(): number {
@@ -35,13 +41,18 @@ export class PairedItems implements ProvenVector {
         mine.sort((a, b) => a - b),
       );
     }
-    return joined(this.counted.vector(own), words);
+    return joined(this.counted.vector(own), words.subarray(...this.sent));
+  }
+
+  /** The words; bits that were added up here would be a second sum of counts. */
+  released(x: Elements): Elements {
+    return x.slice(this.counted.length);
   }
 
   inputs(x: Elements, r: Elements, one = 1n): Inputs {
     const { counted, words, ranked } = this;
     const bits = counted.inputs(x.subarray(0, counted.length), r.subarray(0, counted.challenges), one);
-    const row = r.subarray(counted.challenges, counted.challenges + words.ranks);
+    const row = this.ofSentRows(r.slice(counted.challenges, counted.challenges + words.ranks));
     const t = r.subarray(counted.challenges + words.ranks);
     for (let person = 0; person < counted.people; person++) {
       const start = person * counted.items;
@@ -53,7 +64,25 @@ export class PairedItems implements ProvenVector {
         bits.b[start + place] = (bits.b[start + place]! + row[i]! * sums[i]!) % MODULUS;
       });
     }
-    const found = words.wordSum(x.subarray(counted.length), row, t);
+    const found = words.wordSum(this.allWords(x.subarray(counted.length)), row, t);
     return { ...bits, linear: reduced(bits.linear - found) };
+  }
+
+  /** The first word that is sent, and that after the last. */
+  private get sent(): [number, number] {
+    return this.rows === null ? [0, this.words.words] : this.words.wordsOf(this.rows);
+  }
+
+  /** With 0 for rows whose words are not sent: nothing is said of them. */
+  private ofSentRows(row: Elements): Elements {
+    const [first, end] = this.rows ?? [0, row.length];
+    return row.fill(0n, 0, first).fill(0n, end);
+  }
+
+  private allWords(sent: Elements): Elements {
+    if (this.rows === null) return sent;
+    const words = new BigUint64Array(this.words.words);
+    words.set(sent, this.sent[0]);
+    return words;
   }
 }

@@ -3,6 +3,7 @@
 import { type ProvenVector, RangeBits } from "./circuit.ts";
 import { difference, type Elements, inner, joined, MODULUS, reduced, total } from "./field.ts";
 import { type Inputs, ProductGadget } from "./gadget.ts";
+import { summedVectors } from "./counted_items.ts";
 import type { PairWords } from "./pair_words.ts";
 
 /** The whole part of a square root. */
@@ -19,6 +20,7 @@ function sharing(own: readonly (readonly number[])[]): number {
 
 /** Items that each person shares, each of her weight; together at most `largest` long. */
 export class WeightedCounts implements ProvenVector {
+  readonly linked = 0;
   readonly gadget: ProductGadget;
   readonly length: number; // v, then the weights by their bits, then the slack
   private readonly weight: RangeBits;
@@ -64,6 +66,10 @@ export class WeightedCounts implements ProvenVector {
     return x;
   }
 
+  released(x: Elements): Elements {
+    return summedVectors(x.subarray(0, this.numbers), this.items);
+  }
+
   inputs(x: Elements, r: Elements, one = 1n): Inputs {
     const u = r[this.length]!;
     const weights: bigint[] = [];
@@ -89,6 +95,7 @@ export class WeightedCounts implements ProvenVector {
 
 /** Pairs of items that each person shares, each of her weight; together at most `largest` long. */
 export class WeightedPairs implements ProvenVector {
+  readonly linked = 0;
   readonly gadget: ProductGadget;
   readonly length: number; // x, z, the weights by their bits, the slack, the words
   private readonly weight: RangeBits;
@@ -138,6 +145,10 @@ export class WeightedPairs implements ProvenVector {
     x.set(this.slack.of(left), this.ends.q);
     x.set(words, this.ends.slack);
     return x;
+  }
+
+  released(x: Elements): Elements {
+    return x.slice(this.ends.slack);
   }
 
   inputs(x: Elements, r: Elements, one = 1n): Inputs {
