@@ -163,15 +163,14 @@ class GoldenUpload:
         ticket = COORDINATOR.sign("ticket", name.signed)
         return SharePass(ticket, receipt, wire_world.mark_of(), shown, named, challenge, signature)
 
-    def share(self, kind: int, payload: bytes | None = None, **changed: Any) -> bytes:
+    def share(self, kind: int, content: bytes | None = None, **changed: Any) -> bytes:
         """A sealed share; `changed` are fields of its pass."""
         name = ShareHead(kind, manifests()[self.phase].hash, report(self.phase))
-        content, key = self.payloads[kind] if payload is None else payload, SEALING[kind].public
-        inside = plain_hpke.seal(content, key, name.info("payload"), ONE_TIME["payload"])
+        payload, key = self.payloads[kind] if content is None else content, SEALING[kind].public
+        inside = plain_hpke.seal(payload, key, name.info("payload"), ONE_TIME["payload"])
         shown = replace(self.passes(kind, inside), **changed)
-        return (
-            name.encode() + plain_hpke.seal(shown.encode(), key, name.info("pass"), ONE_TIME["pass"]) + inside
-        )
+        passed = plain_hpke.seal(shown.encode(), key, name.info("pass"), ONE_TIME["pass"])
+        return name.encode() + passed + inside
 
     @property
     def receipt(self) -> bytes:
