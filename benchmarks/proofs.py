@@ -31,14 +31,15 @@ from murmura.channel.proven_shares import (
 )
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.arrays import Longs
-from murmura.kernels.packing import PackedPairs
 from murmura.kernels.proofs.circuit import ProvenVector
 from murmura.kernels.proofs.counted_items import CountedItems
 from murmura.kernels.proofs.field import Elements, add_into
 from murmura.kernels.proofs.pair_words import PairWords
 from murmura.kernels.proofs.paired_items import PairedItems
+from murmura.kernels.ranked_items import RankedItems
 
 LEAST = 5
+WORDS_BEFORE = 1_254_104  # of 32 bits, in the form that nothing was proved of
 DEVICE, PAIRS, COUNTS = 0.5, 0.012, 0.002  # the goals, in seconds
 KEY = ProofKey(bytes(32))
 INFO = b"a benchmark"
@@ -58,12 +59,12 @@ class Setting:
 def setting() -> Setting:
     data = world.load().interactions
     counts = np.asarray(data.item_counts, np.int64)
-    packed, longest = PackedPairs.of(counts, LEAST), int(np.argmax(data.user_counts))
+    ranked, longest = RankedItems.of(counts, LEAST), int(np.argmax(data.user_counts))
     rows = data.by_user
     own = np.unique(rows.index[rows.start[longest] : rows.start[longest + 1]]).astype(np.int64)
     counted = CountedItems(len(counts), 1, len(own))
-    paired = PairedItems(counted, packed.items.astype(np.int64), PairWords(packed.counts))
-    before = 4 * (1 + len(counts)) + 4 * (1 + packed.words) + 2 * SEED_BYTES
+    paired = PairedItems(counted, ranked.items.astype(np.int64), ranked.pairs)
+    before = 4 * (1 + len(counts)) + 4 * (1 + WORDS_BEFORE) + 2 * SEED_BYTES
     return Setting(counted, paired, [own], before)
 
 

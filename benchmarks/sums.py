@@ -31,7 +31,6 @@ from murmura.core.update import SparseRows, Update
 from murmura.engine.prepared import whole_split
 from murmura.engine.protocol import protocol
 from murmura.engine.visit import visit
-from murmura.kernels.packing import add_pairs
 from murmura.studies.methods import defaults, method
 
 ITEMS, PEOPLE, EACH = 10_000, 10_000, 100  # of the made-up solve
@@ -109,11 +108,11 @@ def summed(start: Longs, item: Ints, items: int) -> tuple[Cooccurrence, ServerSt
     counts = np.bincount(item, minlength=items).astype(np.uint32)
     told = Total(Update({"counts": SparseRows(info.listed, counts[:, None])}), len(start) - 1)
     server, _ = method.server_step("counts", method.server_init(info, Rng(np.zeros(2, np.uint32))), told)
-    pairs = cooccurrence.layout(counts.astype(np.int64), 1)
-    ranks = np.concatenate([np.sort(pairs.ranks[item[a:b]]) for a, b in pairwise(start)])
-    total = np.zeros(pairs.words, np.int64)
-    add_pairs(0, len(start) - 1, start, ranks, *pairs.places, total)
-    words = SparseRows(np.arange(pairs.words, dtype=np.int32), total.astype(np.uint32)[:, None])
+    ranked = cooccurrence.layout(counts.astype(np.int64), 1)
+    ranks = np.concatenate([np.sort(ranked.ranks[item[a:b]]) for a, b in pairwise(start)])
+    total = np.zeros(ranked.pairs.words, np.uint64)
+    ranked.pairs.add_people(start, ranks.astype(np.int64), total)
+    words = SparseRows(np.arange(len(total), dtype=np.int32), total[:, None])
     return method, server, Total(Update({"pairs": words}), len(start) - 1)
 
 

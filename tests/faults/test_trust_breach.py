@@ -27,7 +27,7 @@ from murmura.core.errors import FederationError
 from murmura.core.rng import Words
 from murmura.device import device as device_module
 from murmura.engine.visit import Visit, visit
-from murmura.kernels.packing import PackedPairs
+from murmura.kernels.proofs.pair_words import PairWords
 from murmura.wire import wire
 from murmura.wire.http_transport import HttpTransport
 from murmura.wire.transport import ask, bearer
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.process
 
 LEAST, REG = 2, 1
 COUNTS: Longs = np.bincount(np.concatenate([likes(one).item for one in range(PEOPLE)]), minlength=ITEMS)
-PAIRS = layout(COUNTS, LEAST)
+PAIRS: Any = layout(COUNTS, LEAST)
 
 
 # What one device adds instead of its own vector, the count of devices first
@@ -103,7 +103,7 @@ def careless() -> None:
         return received, ""
 
     Chain.possible = refuses  # type: ignore[method-assign]
-    PackedPairs.cut = lambda self, words: 0  # type: ignore[method-assign]
+    PairWords.cut = lambda self, words: 0  # type: ignore[method-assign]
     cooccurrence.cut_negative = lambda G, own: 0  # type: ignore[attr-defined]
 
 

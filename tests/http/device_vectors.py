@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from murmura.kernels.packing import PackedPairs
 
 from murmura.algorithms import algorithm
 from murmura.channel.consent_draws import StickyRecord, client_consent
@@ -27,6 +26,7 @@ from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 from murmura.engine.visit import visit
+from murmura.kernels.ranked_items import RankedItems
 from tests.http.device_world import (
     CHANNEL,
     COHORT,
@@ -115,13 +115,12 @@ def _consent() -> list[dict[str, Any]]:
 
 
 def _packing(least: int) -> dict[str, Any]:
-    pairs = PackedPairs.of(COUNTS, least)
+    ranked = RankedItems.of(COUNTS, least)
     return {
         "least": least,
-        "items": pairs.items.tolist(),
-        "words": pairs.words,
-        "bounds": pairs.bounds.tolist(),
-        "packed": pairs.pack(OWN).tolist(),
+        "items": ranked.items.tolist(),
+        "words": ranked.pairs.words,
+        "packed": [str(word) for word in ranked.pairs.pack(ranked.own_ranks(OWN).astype(np.int64)).tolist()],
     }
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,19 +102,19 @@ def no_devices(own: Words, total: Words, counts: Longs) -> None:
 
 
 def above_a_word(own: Words, total: Words, counts: Longs) -> None:
-    bounds = layout(counts, 2).bounds
+    bounds = layout(counts, 2).counts
     at = int(bounds.argmin())
     own[1 + at] += bounds[at] + 1 - total[at]
 
 
 def beside_the_counters(own: Words, total: Words, counts: Longs) -> None:
     """The highest bit of a word whose counters leave it free."""
-    own[1 + int(layout(counts, 2).bounds.argmin())] += np.uint32(2**31)
+    own[1 + int(layout(counts, 2).counts.argmin())] += np.uint32(2**31)
 
 
 def above_a_counter(own: Words, total: Words, counts: Longs) -> None:
     """The lowest counter of a word one above its bound, while the word is not above its own."""
-    pairs = layout(counts, 2)
+    pairs: Any = layout(counts, 2)
     _, base, bits = pairs.places
     for at in range(pairs.words):
         block = int(np.searchsorted(base, at, "right")) - 1
@@ -128,7 +129,7 @@ def above_a_counter(own: Words, total: Words, counts: Longs) -> None:
 def lying(monkeypatch: pytest.MonkeyPatch, world: World, phase: str, lie: Lie) -> Longs:
     """The next device that is asked in this phase does not send its own; the true counts."""
     counts = np.bincount(world.data.item, minlength=30).astype(np.int64)
-    pairs = layout(counts, 2)
+    pairs: Any = layout(counts, 2)
     total = sum((pairs.pack(world.rows(client).item) for client in range(12)), np.zeros(pairs.words, np.uint32))
     told: list[int] = []
 
