@@ -23,6 +23,7 @@ from murmura.wire import wire
 from murmura.wire.admission import Invitation, join_proof
 from murmura.wire.log import leaf_hash, pack_entries
 from murmura.wire.wire import ShareHead
+from tests.http.proved_world import proved
 from tests.http.wire_tampered import tampered
 from tests.http.wire_world import (
     ADMITTER,
@@ -97,6 +98,7 @@ def good() -> dict[str, Any]:
         "steps": [_step("prior"), _step("train")],
         "shares": [_share(wire.SEED), _share(wire.VECTOR)],
         "receipts": _receipts(),
+        "proved": proved(),
         "letter": letter().encode().hex(),
         "arrays": wire.pack_arrays(answer).hex(),
         "exact": _exact(),
