@@ -31,7 +31,7 @@ test("a member sends two shares of one vector, and the ledger has every byte", a
   const told = await device.preview(1);
   const outcome = await device.visit();
   expect([outcome.kind, outcome.round, outcome.phase, outcome.disclosed]).toEqual(["sent", 2, "train", 1]);
-  expect((await federation.vector()).length).toBe(1 + 3 * 3);
+  expect((await federation.summed()).length).toBe(1 + 3 * 3);
   const ledger = await device.ledger();
   const [entry] = ledger.entries;
   expect([entry!.countersigned, entry!.items, entry!.bytes]).toEqual([true, [0, 3], federation.bytes(/reports/)]);

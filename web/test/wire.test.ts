@@ -147,6 +147,7 @@ test.each(good.shares as Plain[])("share $kind is sealed to the last byte", asyn
     receipt: plain.kind ? hex(good.receipts.seed) : NO_RECEIPT,
     mark,
     payload: hex(plain.payload),
+    proved: null,
     admission: own,
     to: keys.public,
   };
@@ -155,9 +156,9 @@ test.each(good.shares as Plain[])("share $kind is sealed to the last byte", asyn
   const fresh = await sealedShare(parts);
   expect(fresh.length).toBe(plain.message.length / 2);
   expect(toHex(fresh)).not.toBe(plain.message);
-  const opened = await unseal(fresh.subarray(460), hex(keys.private), hex(plain.info.payload));
+  const opened = await unseal(fresh.subarray(492), hex(keys.private), hex(plain.info.payload));
   expect(toHex(opened)).toBe(plain.payload);
-  await expect(unseal(fresh.subarray(460), hex(keys.private), hex(plain.info.pass))).rejects.toThrow(/sealed/);
+  await expect(unseal(fresh.subarray(492), hex(keys.private), hex(plain.info.pass))).rejects.toThrow(/sealed/);
 });
 
 test("a letter is written, receipts, arrays and counts are read", async () => {
@@ -239,7 +240,7 @@ test("every kind of message is read here or written here", () => {
 
 test("a share that was changed on its way does not open", async () => {
   const keys = good.keys.sealing;
-  const sealed = (content: Bytes) => [content.subarray(52, 460), content.subarray(460)];
+  const sealed = (content: Bytes) => [content.subarray(52, 492), content.subarray(492)];
   for (const one of (tampered as Plain[]).filter(({ what }) =>
     /^(a bit of the (encapsulated|sealed)|sealed (for|to))/.test(what),
   )) {
