@@ -150,7 +150,7 @@ def test_a_curious_aggregator_that_takes_its_own_noise_away_meets_all_of_the_oth
         assert kept is not None
         through = rounds.terms.chain("counts", world.info, world.info.clients)
         assert isinstance(through, RoundedChain)
-        total = through.ring.server(ReleasedSum.decode(kept).total(through.ring))
+        total = through.ring.server(ReleasedSum.decode(kept).total(through))
         total -= through.noise(simulated_noise(3)(curious, "counts", 0))
         step = 1.0 / through.sigma[1] * rounds.terms.noise.of_phase("counts")
         left = total[1:] * step - _normalised_counts(world)[world.info.listed]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from murmura.engine.itinerary import public_part
 from murmura.wire import wire
 from murmura.wire.admission import Invitation, join_proof
 from murmura.wire.log import leaf_hash, pack_entries
+from murmura.wire.signed_records import SealingKey, ServerKey
 from murmura.wire.wire import ShareHead
 from tests.http.proved_world import proved
 from tests.http.wire_tampered import tampered
@@ -115,7 +117,11 @@ def _keys() -> dict[str, Any]:
     signing = {"coordinator": COORDINATOR, "seed": SEED, "vector": VECTOR, "admitter": ADMITTER}
     sealing = {"seed": SEED_SEALING, "vector": VECTOR_SEALING}
     proof = {"seed": SEED_PROOF, "vector": VECTOR_PROOF}
-    purposes = {"signing": signing, "sealing": sealing, "proof": proof}
+    purposes: dict[str, Mapping[str, ServerKey | SealingKey]] = {
+        "signing": signing,
+        "sealing": sealing,
+        "proof": proof,
+    }
     return {
         purpose: {
             name: {"private": one.private.hex(), "public": one.public.hex()} for name, one in keys.items()

@@ -19,6 +19,7 @@ from murmura.channel.layout import VectorLayout
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.phase_chains import chain
 from murmura.core.channel import EXACT, READABLE, ChannelSettings
+from murmura.core.claims import PairsClaim
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
@@ -204,6 +205,8 @@ class FederationTerms(SignedRecord):
                         f"phase '{name}' of {self.method} needs every update for itself, but this federation "
                         "was joined for sums; take no part."
                     )
+                if self.admission == "open" and not self.readable and needs_link(phase):
+                    raise forged(f"{UNLINKED}; take no part.")
                 people = max(info.clients, self.minimum)
                 self._check_noise(partial(self.noise.check_phase, phase, people))
                 return phase
@@ -240,6 +243,17 @@ class FederationTerms(SignedRecord):
             for name in sorted({*ours, *theirs})
             if ours.get(name) != theirs.get(name)
         ]
+
+
+UNLINKED = (
+    "exact sums of pairs must be of admitted devices, as only an admission links pairs to what it had counted, but "
+    "everybody may take part"
+)
+
+
+def needs_link(phase: Phase) -> bool:
+    """Whether a phase holds what a device proves against what its admission had counted."""
+    return isinstance(phase.claim, PairsClaim)
 
 
 def signatures(message: bytes) -> tuple[bytes, bytes, bytes]:
