@@ -3,7 +3,7 @@ import { concat, fromHex, toHex } from "../src/bytes.ts";
 import { sha256Hex } from "../src/crypto/hashing.ts";
 import type { ProvenVector } from "../src/proofs/circuit.ts";
 import { CountedItems } from "../src/proofs/counted_items.ts";
-import { type Elements, ELEMENT_BYTES, expanded, less, MODULUS, packed } from "../src/proofs/field.ts";
+import { type Elements, ELEMENT_BYTES, expanded, joined, less, MODULUS, packed } from "../src/proofs/field.ts";
 import { PairWords } from "../src/proofs/pair_words.ts";
 import { PairedItems } from "../src/proofs/paired_items.ts";
 import { checkBytes, derived, payloadBytes, ProvenUpload } from "../src/proofs/proven_upload.ts";
@@ -34,7 +34,7 @@ test("streams skip words that are no numbers of the field", async () => {
 test.each(golden.circuits as Plain[])("$kind of $people: vector, proof and checks", async (...[one]: Plain[]) => {
   const circuit = circuitOf(one);
   const { gadget } = circuit;
-  expect(circuit).toMatchObject({ length: one.length, challenges: one.challenges });
+  expect(circuit).toMatchObject({ length: one.length, challenges: one.challenges, linked: one.linked });
   expect({
     products: gadget.products,
     chunk: gadget.chunk,
@@ -45,6 +45,7 @@ test.each(golden.circuits as Plain[])("$kind of $people: vector, proof and check
   }).toEqual(one.gadget);
   const vector = circuit.vector(one.own);
   expect(toHex(packed(vector))).toBe(one.vector);
+  expect(toHex(packed(circuit.released(vector)))).toBe(one.released);
   const r = await expanded(fromHex(one.challenge), circuit.challenges);
   const inputs = circuit.inputs(vector, r);
   const proof = gadget.prove(inputs.a, inputs.b, await expanded(fromHex(one.blinds), gadget.blinds));
@@ -77,6 +78,30 @@ test.each(golden.uploads.exchanges as Plain[])("the upload of $phase, to the byt
   const follows = one.phase === "pairs";
   expect(second.length).toBe(payloadBytes(circuit, follows));
   expect(answer.length).toBe(32 + checkBytes(circuit, follows));
+});
+
+test("parts of pairs hold all words once, and each is proved", async () => {
+  const counted = new CountedItems(9, 1, 9);
+  const words = new PairWords([1, 2, 3, 9, 40, 300, 5000]);
+  const ranked = [8, 6, 4, 2, 0, 1, 3];
+  const own = [[0, 1, 2, 4, 8]];
+  const released = [0, 1, 2].map((part) => {
+    const circuit = new PairedItems(counted, ranked, words, words.rowsOf(part, 3));
+    const [x, r] = [circuit.vector(own), BigUint64Array.from({ length: circuit.challenges }, (_, n) => BigInt(n + 2))];
+    const { gadget } = circuit;
+    const verified = (x: Elements) => {
+      const inputs = circuit.inputs(x, r);
+      const proof = gadget.prove(inputs.a, inputs.b, new BigUint64Array(gadget.blinds).fill(5n));
+      return gadget.accepts(gadget.query(inputs, proof, 3n));
+    };
+    expect(verified(x)).toBe(true);
+    x[counted.length]! += 1n;
+    expect(verified(x)).toBe(false);
+    x[counted.length]! -= 1n;
+    return circuit.released(x);
+  });
+  const whole = new PairedItems(counted, ranked, words);
+  expect(joined(...released)).toEqual(whole.released(whole.vector(own)));
 });
 
 test("what is not valid is never sent, and a challenge anew gives another proof", async () => {

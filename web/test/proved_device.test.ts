@@ -4,7 +4,9 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { fromHex, toHex, utf8 } from "../src/bytes.ts";
 import { checkReceipt, Records } from "../src/device/records.ts";
 import { MemoryStorage } from "../src/device/storage.ts";
-import { here } from "../src/device/training.ts";
+import { checkPhase } from "../src/device/checks.ts";
+import { here, phaseOf } from "../src/device/training.ts";
+import { readDescription } from "../src/protocol/description.ts";
 import { FederationTerms } from "../src/protocol/terms.ts";
 import type { HttpReply, HttpRequest } from "../src/protocol/transport.ts";
 import { good } from "./golden_federation.ts";
@@ -130,6 +132,16 @@ test.each((proved.exchanges[0].answers_refused as { what: string; error: string 
     expect(outcome.why).toMatch(/signature|an answer to a seed must have/);
   },
 );
+
+test("pairs of a federation that is open to everybody are refused, as nothing links them", async () => {
+  const terms = await FederationTerms.decode(fromHex(proved.terms.content));
+  const open = Object.assign(Object.create(terms), { fields: { ...terms.fields, admission: "open" } });
+  const { info } = readDescription(fromHex(proved.description));
+  const [counts, pairs] = ["counts", "pairs"].map((name) => phaseOf(terms.fields, name, info));
+  for (const phase of [counts!, pairs!]) checkPhase(phase, terms, 100);
+  checkPhase(counts!, open, 100);
+  expect(() => checkPhase(pairs!, open, 100)).toThrow(/must be of admitted devices/);
+});
 
 test("a proof that an aggregator does not accept is said, and nothing more is sent", async () => {
   const device = await federation.counted(storage);

@@ -27,7 +27,8 @@ export async function preview(of: PreviewOf, { trainer, entropy }: Surroundings)
   const { identity, terms, memory, permission, manifest } = of;
   const { fields } = terms;
   const found = await of.downloads.offline();
-  const info = found?.info ?? (await of.downloads.description()).info;
+  const described = found?.info ?? (await of.downloads.description()).info;
+  const info = manifest?.counts && !described.counts ? await of.downloads.info(manifest) : described;
   const phases = methodOf(fields).phases(info);
   // the exchange of the last round seen, or else the first that needs no more than what is here
   const phase = phases.find(({ name }) => name === manifest?.phase) ?? (found ? phases.at(-1)! : phases[0]!);

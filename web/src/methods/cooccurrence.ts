@@ -83,12 +83,12 @@ export class Cooccurrence implements Method {
 
   clientStep(context: RoundContext, state: ClientState, history: History, rng: Rng): ClientStep {
     const { cap } = this.s;
-    const shared = sharedItems(history, rng, this.s.value_from);
+    const all = sharedItems(history, rng, this.s.value_from);
+    const shared = all.filter((_, place) => !cap || ((place + 1) * cap) % all.length < cap); // evenly spread
     if (context.phase === "counts") {
       const counted = new Uint8Array(context.info.items);
-      const some = shared.filter((_, place) => !cap || ((place + 1) * cap) % shared.length < cap); // evenly spread
-      some.forEach((item) => (counted[item] = 1));
-      return { state: { counted }, update: { tables: {}, scalars: {}, own: some } };
+      shared.forEach((item) => (counted[item] = 1));
+      return { state: { counted }, update: { tables: {}, scalars: {}, own: shared } };
     }
     const counted = state.counted as Uint8Array;
     return { state, update: { tables: {}, scalars: {}, own: shared.filter((item) => counted[item]) } };

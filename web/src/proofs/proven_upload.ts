@@ -5,6 +5,7 @@
 
 import { type Bytes, concat, utf8 } from "../bytes.ts";
 import { sha256 } from "../crypto/hashing.ts";
+import { DeviceError } from "../device/types.ts";
 import type { ProvenVector } from "./circuit.ts";
 import { type Elements, ELEMENT_BYTES, expanded, less, packed } from "./field.ts";
 
@@ -63,7 +64,7 @@ export class ProvenUpload {
     const blinds = await expanded(await derived(this.secret, "blinds", challenge), gadget.blinds);
     const proof = gadget.prove(inputs.a, inputs.b, blinds);
     if (!gadget.accepts(gadget.query(inputs, proof, await this.point()))) {
-      throw new Error("what is sent must pass its own check, but does not; nothing more is sent.");
+      throw new DeviceError("what is sent must pass its own check, but does not; nothing more is sent.");
     }
     const own = await expanded(await derived(this.seed, "half", challenge), gadget.proofLength);
     return concat(this.salt, challenge, check, this.half, packed(less(proof, own)));
