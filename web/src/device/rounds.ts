@@ -285,10 +285,11 @@ export class Rounds {
       epsilon: Number.isFinite(spent) ? spent : null,
       delta: isNoisy(noise) ? noise.delta : null,
     };
-    // what the update has rows of; of packed counters, which have none by item, whatever may be in them
+    // what is proved, or what the update has rows of; where it has none by item, whatever may be in it
     const byItem = phase.sends.tables.some((one) => one.space === "item");
     const { item, consent } = trained.history;
-    const items = Array.from(item).filter((_, row) => (byItem ? result.shown[row] : consent[row]! > 0));
+    const rows = Array.from(item).filter((_, row) => (byItem ? result.shown[row] : consent[row]! > 0));
+    const items = result.update.own ? Array.from(result.update.own) : rows;
     // in the journal before the first byte; and every exchange that is remembered has its line there
     memory = await this.records.note(exchanging(memory, manifest.round, phase.name), entry, items);
     const mark = await journalMark(fromHex(pending.salt), memory.head);

@@ -3826,7 +3826,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			disclosed,
 			epsilon: Number.isFinite(spent) ? spent : null,
 			delta: isNoisy(noise) ? noise.delta : null
-		}, byItem = phase.sends.tables.some((one) => one.space === "item"), { item, consent } = trained.history, items = Array.from(item).filter((_, row) => byItem ? result.shown[row] : consent[row] > 0);
+		}, byItem = phase.sends.tables.some((one) => one.space === "item"), { item, consent } = trained.history, rows = Array.from(item).filter((_, row) => byItem ? result.shown[row] : consent[row] > 0), items = result.update.own ? Array.from(result.update.own) : rows;
 		memory = await this.records.note(exchanging(memory, manifest.round, phase.name), entry, items);
 		let mark = await journalMark(fromHex(pending.salt), memory.head), { signatures, proved } = await this.send(work, trained.prepared, mark), learned = dealtWith({
 			...await this.records.memory(),
