@@ -25,7 +25,7 @@ def split(vector: Words, ring: Ring, entropy: Entropy = os.urandom) -> tuple[byt
     """(seed, other): `expand(seed, ring)` and `other` add up to the vector. Randomness is the system's."""
     ring.check(vector)
     seed = entropy(SEED_BYTES)
-    return seed, ring.wrap(vector.astype(np.int64) - expand(seed, ring))
+    return seed, ring.wrap((vector - expand(seed, ring)).astype(np.int64))
 
 
 def expand(seed: bytes, ring: Ring) -> Words:

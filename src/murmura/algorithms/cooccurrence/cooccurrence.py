@@ -192,8 +192,8 @@ class Cooccurrence(PairModelSettings, CountingMethod):
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """What she shares is counted; then the pairs of what was counted and is still shared."""
         shared = self.shared(history, rng)
+        shared = shared.rows(evenly(shared.owners.astype(np.int64), self.cap))
         if context.phase == "counts":
-            shared = shared.rows(evenly(shared.owners.astype(np.int64), self.cap))
             counted = np.zeros(8 * len(state["counted"]), np.bool_)
             counted[shared.item] = True
             ones = np.ones((len(shared), 1), np.uint32)

@@ -41,7 +41,11 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """How often each item is shared; or each pair of what was counted."""
-        shared = shared_rows(cohort, self.algorithm)
+        people, shared = cohort.people, shared_rows(cohort, self.algorithm)
+        person = 0 if people.person is None else people.person
+        (said,) = np.nonzero(shared)
+        whose = (owners(people) * np.int64(cohort.info.people) + person)[said]
+        shared[said] = evenly(whose, self.algorithm.cap)
         if cohort.phase.name == "counts":
             return self._counts(cohort, shared, states, tally)
         return self._pairs(cohort, shared, states)
@@ -51,9 +55,6 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
     ) -> tuple[Total, Mapping[str, int]]:
         info, people = cohort.info, cohort.people
         owner = owners(people)
-        person = 0 if people.person is None else people.person
-        (said,) = np.nonzero(shared)
-        shared[said] = evenly((owner * np.int64(info.people) + person)[said], self.algorithm.cap)
         for first in range(0, people.clients, CLIENTS):
             block = slice(first, min(first + CLIENTS, people.clients))
             rows = slice(people.start[block.start], people.start[block.stop])
@@ -97,7 +98,7 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
         totals: Elements = np.zeros((cohort.workers, ranked.pairs.words), np.uint64)
 
         def work(worker: int, first: int, last: int) -> None:
-            ranked.pairs.add_people(rows.start[first : last + 1], ranks, totals[worker])
+            ranked.pairs.add_histories(rows.start[first : last + 1], ranks, totals[worker])
 
         self.in_parallel(work, len(rows.start) - 1, cohort.workers)
         words: Elements = totals.sum(axis=0)[self.algorithm.words_of(ranked, cohort.phase.name)]
