@@ -111,7 +111,7 @@ def summed(start: Longs, item: Ints, items: int) -> tuple[Cooccurrence, ServerSt
     ranked = cooccurrence.layout(counts.astype(np.int64), 1)
     ranks = np.concatenate([np.sort(ranked.ranks[item[a:b]]) for a, b in pairwise(start)])
     total = np.zeros(ranked.pairs.words, np.uint64)
-    ranked.pairs.add_people(start, ranks.astype(np.int64), total)
+    ranked.pairs.add_histories(start, ranks.astype(np.int64), total)
     words = SparseRows(np.arange(len(total), dtype=np.int32), total[:, None])
     return method, server, Total(Update({"pairs": words}), len(start) - 1)
 

@@ -36,7 +36,7 @@ def test_the_sum_of_all_words_is_the_pooled_matrix(seed: int, n: int, items: int
     ranks = [ranked.own_ranks(own) for own in crowd]
     start = np.concatenate([[0], np.cumsum([len(one) for one in ranks])]).astype(np.int64)
     compiled = np.zeros(ranked.pairs.words, np.uint64)
-    ranked.pairs.add_people(start, np.concatenate(ranks).astype(np.int64), compiled)
+    ranked.pairs.add_histories(start, np.concatenate(ranks).astype(np.int64), compiled)
     assert (plain == compiled).all()
     together = np.zeros((items, items))
     for own in crowd:

@@ -246,7 +246,7 @@ class FederationTerms(SignedRecord):
 
 
 UNLINKED = (
-    "exact sums of pairs must be of admitted devices, as only an admission links pairs to what it had counted, but "
+    "exact sums of pairs must be of admitted devices, as an admission links pairs to what was counted, but "
     "everybody may take part"
 )
 

@@ -98,7 +98,7 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
         totals: Elements = np.zeros((cohort.workers, ranked.pairs.words), np.uint64)
 
         def work(worker: int, first: int, last: int) -> None:
-            ranked.pairs.add_people(rows.start[first : last + 1], ranks, totals[worker])
+            ranked.pairs.add_histories(rows.start[first : last + 1], ranks, totals[worker])
 
         self.in_parallel(work, len(rows.start) - 1, cohort.workers)
         words: Elements = totals.sum(axis=0)[self.algorithm.words_of(ranked, cohort.phase.name)]

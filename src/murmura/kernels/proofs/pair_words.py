@@ -105,10 +105,10 @@ class PairWords:
         ends = np.append(p.start[1:], self.words)
         return int(_word_sum(words, r, t, p.start, ends, p.group))
 
-    def add_people(self, begins: Longs, ranks: Longs, words: Elements) -> None:
-        """Add the words of people: person v has the ascending ranks begins[v] to begins[v + 1]."""
+    def add_histories(self, begins: Longs, ranks: Longs, words: Elements) -> None:
+        """Add the words of many histories: v has the ascending ranks begins[v] to begins[v + 1]."""
         p = self.places
-        _add_people(begins, ranks, self.diagonal, p.first, p.size, p.base, p.start, words)
+        _add_histories(begins, ranks, self.diagonal, p.first, p.size, p.base, p.start, words)
 
     def cut(self, words: Elements) -> int:
         """Cut sums, in place, to what is possible; how many counters were above their bounds."""
@@ -196,7 +196,7 @@ def _pack(
 
 
 @compiled
-def _add_people(
+def _add_histories(
     begins: Longs,
     ranks: Longs,
     diagonal: bool,

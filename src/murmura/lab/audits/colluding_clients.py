@@ -278,7 +278,8 @@ class MaliciousView:
 
 def counts_clients(phase: Phase) -> bool:
     """Whether every number of an exchange is held to a bound of its own, as counts are."""
-    return all(table.exact is not None or table.bound is not None for table in phase.sends.tables)
+    bounded = all(table.exact is not None or table.bound is not None for table in phase.sends.tables)
+    return bounded or phase.claim is not None
 
 
 def sum_of(updates: list[Update]) -> Update:
