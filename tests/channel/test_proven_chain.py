@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,10 +104,10 @@ def test_two_aggregators_find_what_a_simulation_finds(parts: int) -> None:
     crowd, links = households(), dict[int, Any]()
     counts = counts_of(crowd)
     ranked = RankedItems.of(counts, 1)
-    exchanges = [(count_chain(), counted)]
+    exchanges: list[tuple[ProvenChain, Callable[[Household], Update]]] = [(count_chain(), counted)]
     for part in range(parts):
         made = pair_chain(ranked, part, parts)
-        exchanges.append((made, lambda own, part=part: paired(ranked, own, part, parts)))
+        exchanges.append((made, partial(paired, ranked, part=part, parts=parts)))
     for made, say in exchanges:
         sums, halves = np.zeros(made.words, np.int64), []
         for device, own in enumerate(crowd):
