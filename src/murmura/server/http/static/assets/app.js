@@ -4701,7 +4701,7 @@ var texts = {
 		steps: [
 			["You like", "Your likes, and what this browser learned of your taste, stay here."],
 			["It learns", "Your browser takes the public model, the same for everyone, and works out how it would change for you."],
-			["It splits", "The change is cut into two halves of random numbers, each sealed for one machine. One half tells nothing."],
+			["It splits", "The change is cut into two halves of random numbers, each sealed for one machine. One half tells nothing. Exact sums need a proof that the halves follow the rules; it tells nothing else."],
 			["They add up", "Each machine adds the halves of everyone. Only both sums together mean something: how all changed it."]
 		],
 		picture: "Three people and two machines: move a number, and see what each machine gets",
