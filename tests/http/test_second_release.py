@@ -14,7 +14,7 @@ from murmura.core.contract import History
 from murmura.device.device import Device
 from murmura.device.folder import DeviceFolder
 from murmura.device.visits import _Own
-from murmura.server.commands.rounds import _awaited
+from murmura.server.commands.rounds import _alarms, _awaited
 from murmura.server.coordinator.public_log import CAME, Releases
 from murmura.server.coordinator.setup import RoundTiming
 from murmura.wire.refusals import RefusedError
@@ -117,6 +117,28 @@ def test_the_first_release_ranks_until_the_second_is_complete(
             await away(world, devices)
         assert not world.coordinator.about()["renews"]
         assert (await shown())[1] != first[1]
+
+    asyncio.run(scenario())
+
+
+def test_the_operator_alone_is_told_of_a_count_that_leaps_against_the_last_release(tmp_path: Path) -> None:
+    world = World(tmp_path, people(40, 30), "fed-item-knn", KNN, replace(CHANNEL, minimum_cohort=10))
+    cold = int(world.data.item_counts.argmin())
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.play(devices)
+        assert world.coordinator.status()["alarm"] == ""
+        for device in devices:
+            device.rows = History.private(np.union1d(device.rows.item, [cold]).astype(np.int32))
+        await renew(world)
+        await world.play(devices)
+        grown = (
+            f"item {cold} grew from {world.data.item_counts[cold]} to 40 owners: false histories look like this"
+        )
+        assert world.coordinator.status()["alarm"] == grown
+        assert _alarms(world.coordinator.status()) == f"alarm: {grown}"
+        assert "alarm" not in world.coordinator.about()
 
     asyncio.run(scenario())
 

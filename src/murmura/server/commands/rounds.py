@@ -47,7 +47,7 @@ def list_rounds(
         columns,
         [["" if one[name] is None else str(one[name]) for name in columns] for one in rounds],
         text=True,
-        note="; ".join(filter(None, (*released, _suspected(status), _drift(status)))),
+        note="; ".join(filter(None, (*released, _suspected(status), _alarms(status)))),
     )
 
 
@@ -57,10 +57,9 @@ def _suspected(status: dict[str, Any]) -> str:
     return f"a device broke the bounds of a sum, and is looked for among {n}" if n else ""
 
 
-def _drift(status: dict[str, Any]) -> str:
-    """The alarm, where the last step went far."""
-    alarm = status.get("drift", "")
-    return f"drift: {alarm}" if alarm else ""
+def _alarms(status: dict[str, Any]) -> str:
+    """Where the last step went far, or a release looks like one with false histories."""
+    return "; ".join(f"{name}: {status[name]}" for name in ("drift", "alarm") if status.get(name))
 
 
 def _awaited(status: dict[str, Any]) -> str:

@@ -23,7 +23,12 @@ from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
 RENEW = "renew"  # the order to make another release
-OPERATORS = ("open", "suspected", "drift")  # what nobody else is told: who breaks rounds need not know it
+OPERATORS = (
+    "open",
+    "suspected",
+    "drift",
+    "alarm",
+)  # what nobody else is told: who breaks rounds need not know it
 
 
 class Coordinator:
@@ -322,6 +327,7 @@ def round_status(runner: RoundRunner) -> dict[str, Any]:
         "breach": runner.store.breach,
         "suspected": len(runner.search.candidates),
         "drift": runner.drift.alarm,
+        "alarm": runner.store.alarm,
         "open": None,
     }
     if live is not None:
