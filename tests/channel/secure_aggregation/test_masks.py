@@ -9,7 +9,6 @@ from murmura.core.errors import FederationError
 from murmura.core.rng import Words
 from murmura.lab.protections.pairwise_masks import (
     Held,
-    MaskedSum,
     MaskingDevice,
     PairwiseMasks,
     join,
@@ -27,14 +26,14 @@ def vectors() -> dict[int, Words]:
     return {client: RING.wrap(rng.integers(-1000, 1000, RING.words)) for client in range(N)}
 
 
-def begun(before: set[int] | None = None, after: set[int] | None = None, neighbours: int = N) -> MaskedSum:
+def begun(before: set[int] | None = None, after: set[int] | None = None, neighbours: int = N) -> PairwiseMasks:
     """A sum in which all have uploaded who do."""
     if after is None:
         after = set()
     if before is None:
         before = set()
     lost = DropOuts(frozenset(before), frozenset(after))
-    session = MaskedSum(PairwiseMasks(neighbours), range(N), RING, lost)
+    session = PairwiseMasks(range(N), RING, lost, neighbours)
     for client, vector in vectors().items():
         if client not in before:
             session.add(client, vector)
@@ -45,10 +44,11 @@ def begun(before: set[int] | None = None, after: set[int] | None = None, neighbo
     ("before", "after"), [(set(), set()), ({3}, set()), ({0, 8}, set()), (set(), {1, 2}), ({4}, {5})]
 )
 def test_the_sum_is_of_those_who_uploaded_whoever_is_lost(before: set[int], after: set[int]) -> None:
-    summed = begun(before, after).finish()
+    session = begun(before, after)
+    total = session.finish()
     there = [client for client in range(N) if client not in before]
-    assert summed.counted == tuple(there)
-    assert (summed.total == RING.add_up(vectors()[client] for client in there)).all()
+    assert session.counted == there
+    assert (total == RING.add_up(vectors()[client] for client in there)).all()
 
 
 @pytest.mark.parametrize(("before", "after"), [({0, 1, 2}, set()), (set(), {0, 1, 2}), ({0, 1}, {2})])
@@ -72,14 +72,14 @@ def test_two_neighbours_of_each_other_and_no_more_masks() -> None:
 
 def test_a_sum_with_few_neighbours() -> None:
     session = begun({2}, set(), neighbours=6)
-    assert (session.finish().total == RING.add_up(v for c, v in vectors().items() if c != 2)).all()
+    assert (session.finish() == RING.add_up(v for c, v in vectors().items() if c != 2)).all()
 
 
 def test_what_leaves_is_independent_of_the_vector() -> None:
     """Every bit of the upload of zeros is a coin: 600 words of 24 bits, five standard deviations."""
     ones = 0
     for _ in range(100):
-        session = MaskedSum(PairwiseMasks(), range(3), RING)
+        session = PairwiseMasks(range(3), RING)
         sent = session.devices[0].masked(np.zeros(RING.words, np.uint32))
         ones += int(np.unpackbits(np.frombuffer(RING.pack(sent), np.uint8)).sum())
     bits = 100 * RING.words * 24
@@ -100,7 +100,7 @@ def test_a_device_gives_away_one_secret_of_a_peer_for_ever() -> None:
         begun().devices[0].unmask(set(range(1, N)), {0})
 
 
-def _read(session: MaskedSum, victim: int, upload: Words) -> Words | None:
+def _read(session: PairwiseMasks, victim: int, upload: Words) -> Words | None:
     """A server that tells each device that the victim was lost and that it was not, to read its upload."""
     keys: dict[int, int] = {}
     masks: dict[int, int] = {}
@@ -127,7 +127,7 @@ def _read(session: MaskedSum, victim: int, upload: Words) -> Words | None:
 def test_a_server_with_two_stories_reads_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """And reads its victim where the devices' own check is taken out."""
 
-    def upload_of(session: MaskedSum) -> Words:
+    def upload_of(session: PairwiseMasks) -> Words:
         return session.devices[0].masked(vectors()[0])
 
     honest = begun()

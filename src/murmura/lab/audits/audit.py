@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 from murmura.algorithms import ALGORITHMS
 from murmura.core.arrays import Floats
 from murmura.core.contract import Algorithm
-from murmura.core.errors import RunError, SettingError
+from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
 from murmura.core.plugins import unknown_name
@@ -298,13 +298,9 @@ def keeps_attacks(run: Run, names: Sequence[str]) -> bool:
 
 def read_audits(run: Run) -> dict[str, Audit]:
     """What a folder keeps of audits: of its method, or of every entry of a comparison by its label."""
-    if not run.has(FILE):
-        return {}
-    kept = run.read(FILE)
-    try:
-        entries = kept[ENTRIES] if ENTRIES in kept else {str(kept["method"]): kept}
-        return TypeAdapter(dict[str, Audit]).validate_python(entries)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise RunError(
-            f"{run.path / FILE} is damaged: it is no audit; delete it and run `murmura audit {run.path}` again."
-        ) from None
+    several = ENTRIES in run.read_object(FILE)
+    again = f"run `murmura audit {run.path}` again"
+    if several:
+        return run.read_typed(FILE, dict[str, Audit], ENTRIES, again) or {}
+    one = run.read_typed(FILE, Audit, "", again)
+    return {one.method: one} if one else {}

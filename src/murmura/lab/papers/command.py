@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from murmura.core.progress import Progress
     from murmura.lab.papers.data_facts import DataFacts
     from murmura.lab.papers.experiments import Experiment, Row
-    from murmura.lab.papers.reproduce import ExperimentPlace
+    from murmura.lab.papers.reproduce import ExperimentPlace, FitListener
 
 reproduce_app = typer.Typer(
     no_args_is_help=True, help="The papers' tables and figures of results, one command each."
@@ -105,7 +105,7 @@ def run(
     data_dir: options.DataDir = None,
 ) -> None:
     """Run an experiment and write its page; fetches nothing. After an interruption the same command goes on."""
-    from murmura.lab.papers.reproduce import reproduce
+    from murmura.lab.papers.reproduce import fits, reproduce
 
     team = options.team(workers, cluster, cluster_tls)
     shown, places = _places(name, data, quick, out or HERE, data_dir)
@@ -117,9 +117,11 @@ def run(
         if not quick:
             say(_forecast(place.experiment, place.data))
         with progress() as listener:
-            printer = _FitPrinter(listener, place)
-            reproduce(place, team, printer)
-            printer.end()
+            started = time.perf_counter()
+            listener.begin(f"{place.experiment.name} on {place.data}", fits(place.experiment))
+            reproduce(place, team, _teller(listener))
+            listener.end()
+            say(f"finished after {(time.perf_counter() - started) / 60:.1f} min")
     _finish(shown, places, out or HERE)
     if quick:
         _show_numbers(out or HERE, shown.name)
@@ -209,9 +211,9 @@ def _bytes_here(data: str, data_dir: Path | None) -> int:
     source, folder = find_source(data), data_folder(data_dir)
     if source is None or not source.files:
         return int(source is not None or data in MADE_UP)
-    if folder is None or not source.fits(folder / source.place):
+    if folder is None or not source.fits(folder / source.name):
         return 0
-    return sum(path.stat().st_size for path in (folder / source.place).iterdir() if path.is_file())
+    return sum(path.stat().st_size for path in (folder / source.name).iterdir() if path.is_file())
 
 
 def _forecast(ran: Experiment, data: str) -> str:
@@ -248,9 +250,9 @@ def _missing(data: str, data_dir: Path | None) -> str:
             return ""
         raise SettingError(f"{data} is no file." if looks_like_a_file(data) else unknown_name(data))
     folder = data_folder(data_dir)
-    if not source.files or (folder is not None and source.fits(folder / source.place)):
+    if not source.files or (folder is not None and source.fits(folder / source.name)):
         return ""
-    return f"{source.advice((folder or Path('<data folder>')) / source.place)}" + (
+    return f"{source.advice((folder or Path('<data folder>')) / source.name)}" + (
         "" if folder else ", then name the data folder with --data-dir or MURMURA_DATA"
     )
 
@@ -271,28 +273,15 @@ def _space(axes: Mapping[str, object]) -> str:
     return ", ".join(f"{key}={value}" for key, value in axes.items())
 
 
-class _FitPrinter:
+def _teller(listener: Progress) -> FitListener:
     """Tells a person how far it is: a bar where there is a screen, a line per fit where there is none."""
 
-    def __init__(self, listener: Progress, place: ExperimentPlace) -> None:
-        self.listener, self.place = listener, place
-        self.begun = False
-        self.started = time.perf_counter()
-
-    def __call__(self, what: str, seconds: float, done: int, total: int, left: float) -> None:
-        """A fit is finished."""
-        if not self.begun:
-            self.listener.begin(f"{self.place.experiment.name} on {self.place.data}", total)
-            self.begun = True
-        self.listener.advance()
+    def tell(what: str, seconds: float, done: int, total: int, left: float) -> None:
+        listener.advance()
         if seconds:  # otherwise it was there before
             say(f"[{done}/{total}, about {left / 60:.0f} min left] {what} ({seconds:.0f} s)")
 
-    def end(self) -> None:
-        """Everything is finished."""
-        if self.begun:
-            self.listener.end()
-        say(f"finished after {(time.perf_counter() - self.started) / 60:.1f} min")
+    return tell
 
 
 @reproduce_app.command("trade-offs")

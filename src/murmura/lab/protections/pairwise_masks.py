@@ -26,7 +26,7 @@ from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES, Entropy, expand, expanded_sum
 from murmura.core.errors import FederationError, MissingExtraError, SettingError
 from murmura.core.rng import Words
-from murmura.lab.protections.sum_protocol import NO_DROPOUTS, AbortedSumError, DropOuts, SumProtocol, SumSession
+from murmura.lab.protections.sum_protocol import NO_DROPOUTS, AbortedSumError, DropOuts, SumSession
 
 try:
     from cryptography.exceptions import InvalidTag
@@ -237,41 +237,6 @@ def _written(*shares: int) -> bytes:
 _NUMBER = 4  # bytes that name a peer in a message
 
 
-@dataclass(frozen=True)
-class PairwiseMasks(SumProtocol):
-    """Masks that cancel; more than `threshold` of the holders of a device's shares must stay."""
-
-    name: ClassVar[str] = "pairwise masks"
-    sees: ClassVar[Mapping[str, str]] = {
-        "server": "vectors under masks, and the sum",
-        "server and a third of the devices together": "nothing of the others but their sum",
-        "server and more devices than that": "each update",
-    }
-    dropouts: ClassVar[str] = (
-        "up to a third may be lost, before or after their upload; if more are, there is no sum"
-    )
-
-    neighbours: int = 100
-    threshold: float = 2 / 3
-
-    def __post_init__(self) -> None:
-        if not 0.5 <= self.threshold < 1:
-            raise SettingError(
-                f"the threshold of masks must be at least half and below 1, but is {self.threshold:g}; below "
-                "half the server could have both secrets of a device."
-            )
-        if self.neighbours < 2:
-            raise SettingError(f"a device needs at least 2 neighbours, but neighbours is {self.neighbours}.")
-
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
-        """Keys and shares go around before the first upload."""
-        return MaskedSum(self, clients, ring, lost)
-
-    def needed(self, holders: int) -> int:
-        """How many shares undo a secret."""
-        return int(self.threshold * holders + 1e-9) + 1
-
-
 def neighbourhood(keys: Mapping[int, PublicKeys], neighbours: int) -> dict[int, tuple[int, ...]]:
     """Who has masks with whom: the nearest on a circle in the order of the hash of all keys and one's own."""
     everyone = hashlib.sha256(b"".join(b"".join(keys[client]) for client in sorted(keys))).digest()
@@ -283,24 +248,49 @@ def neighbourhood(keys: Mapping[int, PublicKeys], neighbours: int) -> dict[int, 
     return {client: tuple(order[(at + step) % n] for step in steps) for at, client in enumerate(order)}
 
 
-class MaskedSum(SumSession):
-    """The server of one sum, and all its devices."""
+class PairwiseMasks(SumSession):
+    """Masks that cancel: the server of one sum, and all its devices, whose keys go around before any upload.
+
+    More than `threshold` of the holders of a device's shares must stay.
+    """
+
+    name: ClassVar[str] = "pairwise masks"
+    sees: ClassVar[Mapping[str, str]] = {
+        "server": "vectors under masks, and the sum",
+        "server and a third of the devices together": "nothing of the others but their sum",
+        "server and more devices than that": "each update",
+    }
+    dropouts: ClassVar[str] = (
+        "up to a third may be lost, before or after their upload; if more are, there is no sum"
+    )
 
     def __init__(
-        self, protocol: PairwiseMasks, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS
+        self,
+        clients: Collection[int],
+        ring: Ring,
+        lost: DropOuts = NO_DROPOUTS,
+        neighbours: int = 100,
+        threshold: float = 2 / 3,
     ) -> None:
-        super().__init__(ring)
-        self.protocol, self.lost = protocol, lost
+        if not 0.5 <= threshold < 1:
+            raise SettingError(
+                f"the threshold of masks must be at least half and below 1, but is {threshold:g}; below half "
+                "the server could have both secrets of a device."
+            )
+        if neighbours < 2:
+            raise SettingError(f"a device needs at least 2 neighbours, but neighbours is {neighbours}.")
+        super().__init__(clients, ring, lost)
+        self.threshold = threshold
         with self.cost.at("device"):
             self.devices = {client: MaskingDevice(client, ring) for client in clients}
             self.keys = {client: device.advertise() for client, device in self.devices.items()}
-        self.peers = neighbourhood(self.keys, protocol.neighbours)
+        self.peers = neighbourhood(self.keys, neighbours)
         self._exchange_shares()
         self.sum = np.zeros(ring.words, np.uint32)
 
     def needed(self, client: int) -> int:
         """How many shares undo a secret of this device."""
-        return self.protocol.needed(1 + len(self.peers[client]))
+        return int(self.threshold * (1 + len(self.peers[client])) + 1e-9) + 1
 
     def _exchange_shares(self) -> None:
         sealed: dict[int, dict[int, bytes]] = {client: {} for client in self.devices}
@@ -359,7 +349,7 @@ class MaskedSum(SumSession):
 
     def _aborted(self, left: int) -> AbortedSumError:
         return AbortedSumError(
-            f"a sum of {len(self.devices)} devices with masks needs more than {self.protocol.threshold:.0%} of "
+            f"a sum of {len(self.devices)} devices with masks needs more than {self.threshold:.0%} of "
             f"them to stay, but {left} are left; the model stays what it was."
         )
 

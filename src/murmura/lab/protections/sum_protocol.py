@@ -65,20 +65,19 @@ class DropOuts:
 NO_DROPOUTS = DropOuts()
 
 
-@dataclass(frozen=True, eq=False)
-class ProtectedSum:
-    """The sum of those who were counted, and what it cost."""
-
-    total: Words
-    counted: tuple[int, ...]
-    cost: SumCost
-
-
 class SumSession(ABC):
-    """One sum: devices add their vectors one after the other, then it is finished or aborted."""
+    """One sum that no single server can read: devices add their vectors, then it is finished or aborted.
 
-    def __init__(self, ring: Ring) -> None:
-        self.ring, self.cost, self.counted = ring, SumCost(), list[int]()
+    A protocol is one class. It begins with the devices of the sum; `lost` ones of them will not answer later
+    questions.
+    """
+
+    name: ClassVar[str]
+    sees: ClassVar[Mapping[str, str]]  # party -> what it gets to see
+    dropouts: ClassVar[str]  # what happens when devices are lost
+
+    def __init__(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> None:
+        self.ring, self.lost, self.cost, self.counted = ring, lost, SumCost(), list[int]()
 
     def add(self, client: int, vector: Words) -> None:
         """The upload of one device."""
@@ -88,29 +87,17 @@ class SumSession(ABC):
         self._add(client, vector)
         self.counted.append(client)
 
-    def finish(self) -> ProtectedSum:
-        """The sum; raises `AbortedSumError` where too few are left."""
+    def finish(self) -> Words:
+        """The sum of those who are counted; raises `AbortedSumError` where too few are left."""
         if not self.counted:
             raise AbortedSumError("a sum must be of at least one device, but nobody has sent.")
-        return ProtectedSum(self._total(), tuple(self.counted), self.cost)
+        return self._total()
 
     @abstractmethod
     def _add(self, client: int, vector: Words) -> None: ...
 
     @abstractmethod
     def _total(self) -> Words: ...
-
-
-class SumProtocol(ABC):
-    """A way to add vectors that no single server can read."""
-
-    name: ClassVar[str]
-    sees: ClassVar[Mapping[str, str]]  # party -> what it gets to see
-    dropouts: ClassVar[str]  # what happens when devices are lost
-
-    @abstractmethod
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
-        """A sum of these devices; `lost` ones of them will not answer later questions."""
 
 
 def split_among(
@@ -124,8 +111,7 @@ def split_among(
     return seeds, vector
 
 
-@dataclass(frozen=True)
-class AdditiveShares(SumProtocol):
+class AdditiveShares(SumSession):
     """n servers that each add up one share of everyone.
 
     Arithmetic secret sharing among n servers (thesis definition 3.8): all n shares together are the vector.
@@ -141,20 +127,12 @@ class AdditiveShares(SumProtocol):
     }
     dropouts: ClassVar[str] = "a device that sends nothing is not in the sum; nobody is asked again"
 
-    parties: int = 3
-
-    def __post_init__(self) -> None:
-        if self.parties < 2:
-            raise SettingError(f"shares must go to at least 2 parties, but there are {self.parties}.")
-
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
-        """Nothing has to be agreed on before the upload."""
-        return _SharedSum(ring, self.parties)
-
-
-class _SharedSum(SumSession):
-    def __init__(self, ring: Ring, parties: int) -> None:
-        super().__init__(ring)
+    def __init__(
+        self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS, parties: int = 3
+    ) -> None:
+        if parties < 2:
+            raise SettingError(f"shares must go to at least 2 parties, but there are {parties}.")
+        super().__init__(clients, ring, lost)
         self.parties, self.rests = parties, np.zeros(ring.words, np.uint32)
         self.seeds: list[list[bytes]] = [[] for _ in range(parties - 1)]
 
@@ -182,10 +160,10 @@ PROTOCOLS = {
 }
 
 
-def sum_protocol(name: str) -> SumProtocol:
+def sum_protocol(name: str) -> type[SumSession]:
     """The protocol of that name."""
-    made: SumProtocol = imported(PROTOCOLS[name])()
-    return made
+    found: type[SumSession] = imported(PROTOCOLS[name])
+    return found
 
 
 def protected_sum(
@@ -202,16 +180,16 @@ def protected_sum(
     `lost` is the share of lost devices; `upload` gives the vector of a client, and is told whether it arrives.
     """
     absent = DropOuts.drawn(clients, lost, round)
-    session = sum_protocol(name).begin(clients, ring, absent)
+    session = sum_protocol(name)(clients, ring, absent)
     for client in clients:
         arrives = client not in absent.before
         vector = upload(client, arrives)
         if arrives:
             session.add(client, vector)
     try:
-        summed = session.finish()
+        total = session.finish()
     except AbortedSumError:
         if needed:
             raise
         return None
-    return summed.total, summed.counted, summed.cost.bytes_up
+    return total, tuple(session.counted), session.cost.bytes_up
