@@ -1,8 +1,11 @@
 """An operator is told of counts that leap and of rows that look copied, and of nothing in honest releases."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from benchmarks.exact_sums import pairs_of
+from benchmarks.poisoned_sums import Known, clone, poisoned
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
 from murmura.algorithms.cooccurrence.release_differences import EARLIER
@@ -10,6 +13,7 @@ from murmura.algorithms.cooccurrence.suspicious_items import copies, leaps
 from murmura.core.arrays import Longs
 from murmura.core.contract import ServerState
 from murmura.core.interactions import Interactions
+from murmura.data.sources.registry import load
 from murmura.data.sources.synthetic import synth
 
 COLD, MODEL = 300, 3
@@ -40,6 +44,20 @@ def test_honest_rows_are_no_copies_and_a_copied_one_is(seed: int) -> None:
     forged = with_copies(data, 100)
     found = copies(pairs_of(forged), np.asarray(forged.item_counts, np.int64), forged.n_users)
     assert found == [(int(np.argsort(-counts)[MODEL]), COLD)]
+
+
+@pytest.mark.parametrize("name", ["ml-100k", "ml-1m"])
+def test_real_rows_are_no_copies_and_a_twentieth_of_false_ones_is_found(name: str, data_dir: Path) -> None:
+    data = load(name, data_dir).interactions
+    G, counts = pairs_of(data), np.asarray(data.item_counts, np.int64)
+    assert copies(G, counts, data.n_users) == []
+    random, n = np.random.default_rng(1), max(60, data.n_users // 20)
+    liars = random.choice(data.n_users, n, replace=False).astype(np.int32)
+    known = Known(counts, G, 4 * len(data) // data.n_users, random)
+    target, model = int(counts.argmin()), int(known.popular(5, -1)[4])
+    forged = poisoned(data, liars, [clone(known, target) for _ in liars])
+    found = copies(pairs_of(forged), np.asarray(forged.item_counts, np.int64), data.n_users)
+    assert found == [(min(target, model), max(target, model))]
 
 
 def test_counts_that_grow_with_everybody_do_not_leap() -> None:
