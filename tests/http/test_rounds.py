@@ -30,7 +30,12 @@ from tests.http.network import SEEDED, World, people
 TRAINING: dict[str, object] = {"rounds": 3, "clients": 10}
 METHODS = {name: algorithm(name).method for name in ALGORITHMS}
 READABLE_SUMS = [name for name, one in METHODS.items() if one.releases_counts or one.releases_pairs]
-EXACT_ALONE = ("fed-item-knn", "fed-order")  # of them those that have no form with noise
+EXACT_ALONE = (
+    "co-statistics",
+    "fed-item-knn",
+    "fed-order",
+    "item-means",
+)  # of them those that have no form with noise
 
 
 def plain_model(world: World) -> dict[str, np.ndarray]:
