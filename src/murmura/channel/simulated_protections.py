@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from murmura.channel.chain import Chain
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.core.contract import Total
 from murmura.core.plugins import imported
-from murmura.core.rng import Words
 
 
 def mechanism_chain() -> Callable[..., Chain]:
@@ -22,8 +22,7 @@ def mechanism_terms() -> Callable[..., NoiseTerms]:
     return made
 
 
-def protected_sum() -> Callable[..., tuple[Words, tuple[int, ...], int] | None]:
-    """What adds up vectors by another protocol; its docstring says what it takes and gives."""
-    made: Callable[..., tuple[Words, tuple[int, ...], int] | None]
-    made = imported("murmura.lab.protections.sum_protocol:protected_sum")
+def protected_sum() -> Callable[..., Total | None]:
+    """What takes the sum of an exchange by another protocol."""
+    made: Callable[..., Total | None] = imported("murmura.lab.protections.sum_protocol:protected_sum")
     return made
