@@ -89,6 +89,8 @@ def trained(folder: Path, method: str, play: Play[T], **settings: Any) -> Traine
         SEED,
         "--start",
         "--exact",
+        "--tolerate",
+        0,
     )
     with served(folder, "--like", table, "--model", method, *own, *timing) as here:
         nine = ("--data", table, "--n", USERS - 1, "--seed", SEED, "--pi", PI, "--exact")

@@ -8,11 +8,11 @@ import yaml
 
 from murmura.cli.options import flags_of
 from murmura.lab.blend.run import BlendConfig
+from murmura.lab.sweep.run import SweepConfig
 from murmura.runtimes.sharded_training import SimulateConfig
 from murmura.studies.configuration import CompareConfig, FitConfig
 from murmura.studies.evaluate.run import EvaluateConfig
 from murmura.studies.search.run import SearchConfig
-from murmura.studies.sweep.run import SweepConfig
 from tests.cli.processes import murmura, ratings
 
 COMPARED = """\

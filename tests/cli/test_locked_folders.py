@@ -21,13 +21,13 @@ from murmura.lab.audits.audit import audit_folder, audit_run
 from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.lab.papers.experiments import experiment, experiment_names
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
+from murmura.lab.sweep.run import plan_sweep, sweep
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.run import compare
 from murmura.studies.configuration import DataConfig, FitConfig, check_config
 from murmura.studies.evaluate.run import EvaluateConfig, ListsData, evaluate_lists, evaluate_run, export_run
 from murmura.studies.fit.run import fit_run
 from murmura.studies.search.run import SearchConfig, search_run
-from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.cli.processes import murmura, ratings
 from tests.http.network import people
 from tests.http.processes import MURMURA, PATIENCE, Processes, write_table

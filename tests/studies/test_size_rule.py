@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import SettingError
+from murmura.lab.papers.plan_file import read_plan
 from murmura.lab.papers.rule_check import KnownTrials, fitted, known_trials, left_out, setting_name
 from murmura.report import build
 from murmura.studies.compare.comparison_plan import plan
@@ -28,7 +29,6 @@ from murmura.studies.methods import (
     rung,
 )
 from murmura.studies.search.folder import read_history
-from murmura.studies.search.plan_file import read_plan
 from tests.cli.processes import murmura
 from tests.studies.worlds import small_world
 

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from murmura.channel.chain import Chain
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.contract import Total
 from murmura.core.plugins import imported
 
-
-def mechanism_chain() -> Callable[..., Chain]:
-    """What makes the channel of a phase whose noise is another than that of two aggregators."""
-    made: Callable[..., Chain] = imported("murmura.lab.protections.mechanisms:mechanism_chain")
-    return made
-
-
-def mechanism_terms() -> Callable[..., NoiseTerms]:
-    """What makes the terms of such noise."""
-    made: Callable[..., NoiseTerms] = imported("murmura.lab.protections.mechanisms:mechanism_terms")
-    return made
-
-
-def protected_sum() -> Callable[..., Total | None]:
-    """What takes the sum of an exchange by another protocol."""
-    made: Callable[..., Total | None] = imported("murmura.lab.protections.sum_protocol:protected_sum")
-    return made
+_LAB = "murmura.lab.protections"
+# what makes the channel of a phase whose noise is another than that of two aggregators, and its terms
+mechanism_chain: Callable[[], Callable[..., Chain]] = partial(imported, f"{_LAB}.mechanisms:mechanism_chain")
+mechanism_terms: Callable[[], Callable[..., NoiseTerms]] = partial(
+    imported, f"{_LAB}.mechanisms:mechanism_terms"
+)
+# what takes the sum of an exchange by another protocol
+protected_sum: Callable[[], Callable[..., Total | None]]
+protected_sum = partial(imported, f"{_LAB}.sum_protocol:protected_sum")

@@ -32,12 +32,12 @@ COMMANDS: Registry[Command] = Registry(
         "compare": "murmura.studies.compare.command:compare",
         "search": "murmura.studies.search.command:search",
         "blend": "murmura.lab.blend.command:blend",
-        "sweep": "murmura.studies.sweep.command:sweep",
+        "sweep": "murmura.lab.sweep.command:sweep",
         "recommend": "murmura.studies.recommend.command:recommend",
         "report": "murmura.cli.report:report",
         "export": "murmura.studies.evaluate.command:export",
         "check-leaks": "murmura.studies.leaks.command:check_leaks",
-        "privacy": "murmura.studies.privacy_plan.command:privacy_app",
+        "privacy": "murmura.lab.privacy_plan.command:privacy_app",
         "simulate": "murmura.runtimes.command:simulate",
         "data": "murmura.data.command:data_app",
         "config": "murmura.cli.config:config_app",
@@ -67,7 +67,7 @@ COMMANDS: Registry[Command] = Registry(
 # what commands of other rooms use of the lab, and where it is
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
-    "privacy plan picture": "murmura.lab.papers.privacy_plan_picture:privacy_plan_picture",
+    "search plan": "murmura.lab.papers.plan_file:read_plan",
     "rule check": "murmura.lab.papers.rule_check:check_rule",
     "tracker": "murmura.lab.mlflow_tracker:MlflowTracker",
 }

@@ -22,7 +22,7 @@ import numpy as np
 
 from murmura.algorithms import ALGORITHMS
 from murmura.algorithms.preset import Preset
-from murmura.channel import signing
+from murmura.channel import key_pairs
 from murmura.channel.noise import NoiseSource, simulated_noise, system_noise
 from murmura.channel.shares import Entropy
 from murmura.core.codec import decode
@@ -102,7 +102,7 @@ class Servers:
     entropy: Entropy = os.urandom
     noise: NoiseSource = system_noise  # of the aggregators
     aggregators: dict[Role, Aggregator] = field(default_factory=dict)
-    admitter: ServerKey = field(default_factory=lambda: ServerKey(signing.new_key()))  # who invites
+    admitter: ServerKey = field(default_factory=lambda: ServerKey(key_pairs.new_key("signing")))  # who invites
     coordinator: Coordinator = field(init=False)
     _stores: list[ServerDatabase] = field(default_factory=list)
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from murmura.core.catalogue import Split
 from murmura.core.errors import RunError, did_you_mean
 from murmura.core.model import Method, Model
+from murmura.core.plugins import imported
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.experiment import ExperimentResult, record_lists, record_outcome, record_reasons, score
 from murmura.engine.part_files import wrong_folder
@@ -24,17 +25,30 @@ from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
 from murmura.studies.configuration import data_of
 from murmura.studies.methods import method
-from murmura.studies.reproduction_folder import ReproductionFolder
-from murmura.studies.search.folder import SearchFolder
+from murmura.studies.search.folder import SearchFolder, Trial
 
-Folder = ComparisonFolder | SearchFolder | ReproductionFolder
+REPRODUCTION = "murmura.lab.papers.reproduction_folder:ReproductionFolder"  # imported where a paper was run
+
+
+class Reproduction(Protocol):
+    """A paper's table or figure on disk: what was tried and chosen, and the comparison of that."""
+
+    run: Run
+    metric: str
+    comparison: ComparisonFolder
+    trials: tuple[Trial, ...]
+    winners: tuple[Trial, ...]
+
+
+Folder = ComparisonFolder | SearchFolder | Reproduction
 
 
 def open_folder(path: Path) -> Folder:
     """Whatever a command wrote there; refuses a folder of no run."""
     config = Run.open(path).config
     if "experiment" in config:
-        return ReproductionFolder.open(path)
+        reproduction: Reproduction = imported(REPRODUCTION).open(path)
+        return reproduction
     if "search" in config:
         return SearchFolder.open(path)
     if "model" in config or "models" in config:
@@ -126,6 +140,6 @@ def _scorers(folder: Path, data_dir: Path | None) -> Sequence[Scorer]:
         if (won := found.choice) is None:
             raise RunError(f"{folder} must hold a finished search, but it is not; run it to its end.")
         return [Scorer(won.model, won.model, won.settings, found.tested, data_of(found.run, data_dir))]
-    if isinstance(found, ReproductionFolder):
+    if not isinstance(found, ComparisonFolder):
         found, data_dir = found.comparison, data_dir or found.run.places.get("data")
     return list(comparison_scorers(found, data_of(found.run, data_dir)))

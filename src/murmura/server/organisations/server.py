@@ -26,8 +26,8 @@ from murmura.engine.federation import Federation
 from murmura.engine.fit import load_checkpoint, run_rounds
 from murmura.engine.itinerary import Position
 from murmura.runtimes.ranges import FINISHED, PartialSum, RangeRuntime, add
+from murmura.server.organisations.folder import SiloTerms
 from murmura.server.organisations.silo_messages import SiloIntroduction, SiloReply, SiloRequest, name_of
-from murmura.server.organisations.silo_terms import SiloTerms
 from murmura.wire.wire import pack_arrays
 
 MODEL = "model.npz"

@@ -23,6 +23,7 @@ from murmura.engine.fit import CHECKPOINT, load_checkpoint, read_auxiliary, save
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import FINISHED, answer, receive
+from murmura.server.organisations.folder import SiloTerms, SiloUsers
 from murmura.server.organisations.silo_messages import (
     SiloIntroduction,
     SiloReply,
@@ -30,8 +31,6 @@ from murmura.server.organisations.silo_messages import (
     as_array,
     name_of,
 )
-from murmura.server.organisations.silo_terms import SiloTerms
-from murmura.server.organisations.silo_users import SiloUsers
 
 
 class Silo:

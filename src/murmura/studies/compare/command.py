@@ -57,6 +57,7 @@ def compare(
     """
     from murmura.studies.compare.comparison_plan import plan as planned
     from murmura.studies.compare.folder import BY_DAYS
+    from murmura.studies.compare.noisy_rows import with_noisy_rows
     from murmura.studies.compare.run import saved_models
 
     orders, connected, dataset = options.parse_orders(order), options.tracker(log), load_data(config.data)
@@ -67,7 +68,8 @@ def compare(
     days = by_days and planned(dataset, by_days.protocol, by_days.models, **by_days.rest())
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
-    for line in plan.left_in_place():
+    plan, drowned = with_noisy_rows(plan)
+    for line in (*plan.left_in_place(), *drowned):
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     options.refuse_classifiers(plan, cluster)
@@ -134,9 +136,10 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     from murmura.data.sources.registry import load
     from murmura.report import build
     from murmura.studies.compare.comparison_plan import plan
+    from murmura.studies.compare.noisy_rows import with_noisy_rows
 
     folder = options.new_folder(out, "demo")
-    chosen = plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA})
+    chosen, _ = with_noisy_rows(plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA}))
     run(chosen, folder, workers)
     show(chosen, folder)
     page = build(folder)
