@@ -64,7 +64,7 @@ class Known:
 
     def popular(self, n: int, target: int) -> Longs:
         """The n most popular items beside the target."""
-        order = np.argsort(-self.counts, kind="stable")
+        order: Longs = np.argsort(-self.counts, kind="stable")
         return order[order != target][:n]
 
 
