@@ -64,8 +64,9 @@ class Known:
 
     def popular(self, n: int, target: int) -> Longs:
         """The n most popular items beside the target."""
-        order: Longs = np.argsort(-self.counts, kind="stable")
-        return order[order != target][:n]
+        order = np.argsort(-self.counts, kind="stable")
+        found: Longs = order[order != target][:n]
+        return found
 
 
 Lie = Callable[[Known, int], Longs]  # of one device
