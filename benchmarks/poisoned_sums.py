@@ -65,8 +65,8 @@ class Known:
     def popular(self, n: int, target: int) -> Longs:
         """The n most popular items beside the target."""
         order = np.argsort(-self.counts, kind="stable")
-        chosen: Longs = order[order != target][:n]
-        return chosen
+        found: Longs = order[order != target][:n]
+        return found
 
 
 Lie = Callable[[Known, int], Longs]  # of one device
