@@ -15,8 +15,7 @@ from murmura.core.catalogue import Dataset, Split
 from murmura.engine.experiment import score_ratings
 from murmura.engine.prepared import whole_split
 from murmura.engine.protocol import protocol
-from murmura.lab.groups.group_errors import FILE
-from murmura.lab.groups.group_results import GroupTable, read_groups
+from murmura.lab.groups.group_results import FILE, GroupTable, read_groups
 from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.studies.methods import defaults, method
 

@@ -12,7 +12,6 @@ from murmura.algorithms.cooccurrence.central import PooledEase, PooledItemKnn, P
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
 from murmura.algorithms.cooccurrence.item_model import recency, sole_owners
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
-from murmura.baselines.base import RankingModel
 from murmura.baselines.ease import Ease
 from murmura.baselines.neighbours import ItemKnn
 from murmura.core.arrays import Ints
@@ -23,6 +22,7 @@ from murmura.core.errors import DataError, FederationError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.message import RowBounds
+from murmura.core.model import Model
 from murmura.core.update import SparseRows, Update
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
@@ -51,7 +51,7 @@ def trained(
     return fit(plan, runtime=InProcess(path=path))  # type: ignore[arg-type]
 
 
-def lists(model: RankingModel) -> Ints:
+def lists(model: Model) -> Ints:
     return model.recommend(np.arange(EVERYONE, dtype=np.int32), 10).item
 
 
@@ -132,7 +132,7 @@ def test_features_of_all_items_or_of_one_say_nothing() -> None:
     assert np.allclose(table, expected)
 
 
-def featured(least: int, **settings: float) -> tuple[FederatedModel, RankingModel, Interactions]:
+def featured(least: int, **settings: float) -> tuple[FederatedModel, Model, Interactions]:
     """Items 2n and 2n + 1 share a feature; the federated model and its pooled twin."""
     train = data()
     items = np.arange(train.n_items, dtype=np.int32)

@@ -8,8 +8,7 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.core.interactions import Interactions
 from murmura.engine.federated_model import FederatedModel
-from murmura.runtimes.from_dataset import groups_of
-from murmura.runtimes.simulation import FederatedMethod
+from murmura.runtimes.simulation import FederatedMethod, groups_of
 from murmura.server.described import describe_federation
 from murmura.server.organisations.folder import SiloTerms, cut_silos
 

@@ -33,7 +33,11 @@ def doctor(data_dir: options.DataDir = None, as_json: options.Json = False) -> N
         here = all(map(_version, needs[extra]))
         advice = "" if here else f"pip install 'murmura[{extra}]'"
         checks.append((f"extra {extra}", "installed" if here else "not installed", advice))
-    checks += [*_data(data_dir), *_disk()]
+    free, writable = shutil.disk_usage(".").free / 2**30, os.access(".", os.W_OK)
+    state, advice = ("writable", "") if writable else ("missing", "runs/ needs a writable folder")
+    checks += _data(data_dir)
+    checks.append(("disk", f"{free:.0f} GiB free", "" if free > 1 else "free at least 1 GiB"))
+    checks.append(("current folder", state, advice))
     if as_json:
         for name, state, advice in checks:
             typer.echo(json.dumps({"check": name, "state": state, "advice": advice}))
@@ -71,19 +75,6 @@ def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:
     if not data_dir.is_dir():
         return [("data folder", "missing", f"{data_dir} is not a folder")]
     here = [
-        name for name, source in every_source().items() if source.files and (data_dir / source.place).is_dir()
+        name for name, source in every_source().items() if source.files and (data_dir / source.name).is_dir()
     ]
     return [("data folder", str(data_dir), f"holds {', '.join(here) or 'no known data set'}")]
-
-
-def _disk() -> list[tuple[str, str, str]]:
-    free = shutil.disk_usage(".").free / 2**30
-    writable = os.access(".", os.W_OK)
-    return [
-        ("disk", f"{free:.0f} GiB free", "" if free > 1 else "free at least 1 GiB"),
-        (
-            "current folder",
-            "writable" if writable else "missing",
-            "" if writable else "runs/ needs a writable folder",
-        ),
-    ]

@@ -131,8 +131,10 @@ class ConfiguredCommand:
         context = given[CONTEXT] if CONTEXT in self.__annotations__ else given.pop(CONTEXT)
         file, said = given.pop(FILE, None), dict[tuple[str, ...], Any]()
         for flag in self.flags:
-            value = given.pop(flag.parameter.name)
-            if value not in (None, []) and _is_given(context, flag.parameter.name, file is None):
+            value, source = given.pop(flag.parameter.name), context.get_parameter_source(flag.parameter.name)
+            # a flag on the command line counts; without a file the environment does as well
+            counts = ("COMMANDLINE",) if file is not None else ("COMMANDLINE", "ENVIRONMENT")
+            if value not in (None, []) and source is not None and source.name in counts:
                 said[flag.path] = flag.read(value) if flag.read else value
         if self._parameter == READING:
             self._command(**given, reading={name: value for (name,), value in said.items()})
@@ -154,12 +156,6 @@ def takes(
 def takes_reading(command: Callable[..., None]) -> ConfiguredCommand:
     """Give a command the flags about reading data, which it gets as its one argument `reading`."""
     return ConfiguredCommand(command, "murmura.data.reading:Reading", READING, False, ())
-
-
-def _is_given(context: typer.Context, name: str, alone: bool) -> bool:
-    """Whether a flag stands on the command line; without a file the environment counts as well."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name in ("COMMANDLINE", *(["ENVIRONMENT"] if alone else []))
 
 
 def flags_of(cls: type, nested: bool = False, path: tuple[str, ...] = ()) -> Iterator[FieldFlag]:
@@ -217,10 +213,18 @@ def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
+def parse_orders(text: str) -> tuple[Order, ...]:
+    """`real`, `day` or `real,day`; nothing given: none, which leaves the protocol as it is."""
+    from murmura.data.splits.temporal import Order
+
+    found: tuple[Order, ...] = tuple(one for one in get_args(Order) if one in text.split(","))
+    if ",".join(found) != text:
+        raise SettingError(f"--order must be real, day or real,day, but it is '{text}'.")
+    return found
+
+
 def one_order(order: str) -> Order | None:
     """The order that --order says; None where nothing is said."""
-    from murmura.studies.compare.notes import parse_orders
-
     chosen = parse_orders(order)
     if len(chosen) > 1:
         raise SettingError(

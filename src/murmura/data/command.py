@@ -34,7 +34,7 @@ def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False
 
     rows = []
     for source in every_source().values():
-        here = not source.files or (data_dir is not None and source.fits(data_dir / source.place))
+        here = not source.files or (data_dir is not None and source.fits(data_dir / source.name))
         if as_json:
             row = {"name": source.name, "title": source.title, "here": here, "owner": source.owner}
             typer.echo(json.dumps({**row, "licence": source.licence, "url": source.url}))

@@ -30,7 +30,7 @@ EXPLAINED, AMONG = 3, 10  # people whose first item is explained, and the length
 LIST_HEADER = ("user", "rank", "item", "score")
 CURVE = "accuracy.csv"  # of a classifier: every client after every round
 CLASSIFIED = "murmura.lab.classification.classified_samples:"  # imported where samples are classified
-GROUPED = "murmura.lab.groups.group_errors:group_errors"  # and where a model was trained by groups
+GROUPED = "murmura.lab.groups.group_results:group_errors"  # and where a model was trained by groups
 Tables = dict[str, tuple[Sequence[str], Iterable[Sequence[Any]]]]  # header and rows by file name
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -92,7 +92,10 @@ def document(title: str, sub: str, sections: Iterable[Section | None]) -> str:
     """A whole page; the same sections give the same text. Every text is escaped, drawings are our own."""
     kept = [one for one in sections if one is not None]
     style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
-    terms = terms_of(_words(kept))
+    tables = [table for one in kept for table in one.tables]
+    heads = [column.title for table in tables for column in table.columns]
+    names = [row[0].text for table in tables for row in table.rows]
+    terms = terms_of([*heads, *names, *(one.title for one in kept)])  # what may need an explanation
     return rendered("page.html", title=title, sub=sub, sections=kept, style=style, terms=terms).lstrip()
 
 
@@ -108,13 +111,6 @@ def rendered(template: str, **values: Any) -> str:
     )
     engine.filters |= {"printable": printable, "files": _files}
     return engine.get_template(template).render(**values)
-
-
-def _words(sections: Sequence[Section]) -> list[str]:
-    """Headings of tables and titles of pictures: what may need an explanation."""
-    tables = [table for one in sections for table in one.tables]
-    heads = [column.title for table in tables for column in table.columns]
-    return [*heads, *(row[0].text for table in tables for row in table.rows), *(one.title for one in sections)]
 
 
 def _files(table: ReportTable) -> Iterator[tuple[str, str, str]]:

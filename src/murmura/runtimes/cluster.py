@@ -30,9 +30,8 @@ from murmura.engine.federation import Federation, ModelDownloads, Runtime
 from murmura.engine.plan import federation_info
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import RangePlan
-from murmura.runtimes.sharded_training import SHARD, ShardRuntime, refuse_unfit
+from murmura.runtimes.sharded_training import SHARD, ShardRuntime, TaskEngine, refuse_unfit
 from murmura.runtimes.shards import arrays_of, kept, save
-from murmura.runtimes.tasks import TaskEngine
 
 SHARDS = ".murmura-shards-"  # how the names of folders begin that hold the shards of a training
 

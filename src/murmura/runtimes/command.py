@@ -32,9 +32,8 @@ def simulate(
     """
     from murmura.core.locks import locked
     from murmura.data.populations import PopulationFiles
-    from murmura.engine.checkpoint import NAME as CHECKPOINT
-    from murmura.runtimes.sharded_training import ShardedTraining
-    from murmura.runtimes.tasks import TaskEngine
+    from murmura.engine.fit import CHECKPOINT
+    from murmura.runtimes.sharded_training import ShardedTraining, TaskEngine
 
     held = PopulationFiles.open(population)
     plan, folder = config.plan(held), options.new_folder(out, population.name, config.model)

@@ -87,8 +87,12 @@ class InProcess(Runtime):
         """Run these rounds, compiled where the kernel covers them."""
         f, itinerary = federation, federation.plan.itinerary
         at = itinerary.at(rounds.start)
-        if self._one_by_one(f, itinerary.phase(at), itinerary.called(at)):
-            _run_sequential(f, itinerary.phase(at), rounds)
+        phase = itinerary.phase(at)
+        if self._one_by_one(f, phase, itinerary.called(at)):  # all in one call of the kernel
+            assert isinstance(f.kernel, SequentialKernel)
+            info, people, secret = f.plan.info, f.plan.people, f.plan.server_secret
+            f.server, sent = f.kernel.run_rounds(info, f.server, f.states, people, f.tally, rounds, secret)
+            f.count_visits(phase, len(rounds), {phase.sends.tables[0].name: sent}, None)
             rounds = range(rounds.stop, rounds.stop)
         super().run(f, rounds)
 
@@ -235,16 +239,6 @@ class InProcess(Runtime):
                 return None, str(error)
             raise failure(f"client {client}", round, phase.name, error.__notes__[-1], error) from error
         return made, why
-
-
-def _run_sequential(f: Federation, phase: Phase, rounds: range) -> None:
-    """Rounds of one client each, all in one call of the kernel."""
-    assert isinstance(f.kernel, SequentialKernel)
-    plan = f.plan
-    f.server, sent = f.kernel.run_rounds(
-        plan.info, f.server, f.states, plan.people, f.tally, rounds, plan.server_secret
-    )
-    f.count_visits(phase, len(rounds), {phase.sends.tables[0].name: sent}, None)
 
 
 def _add_vector(answer: _Answer, total: Longs) -> _Answer:

@@ -1,8 +1,11 @@
 """The rounds of a training whose clients are in shards: nothing of a single client is in this process.
 
-Each exchange is a request in a file, and a graph of tasks over the shards (`shards.py`), run by whatever is
-behind `tasks.py`. Every few rounds what clients keep is written to files, and the tasks of later rounds begin
-there: a lost result is worked out again from the last files.
+Each exchange is a request in a file, and a graph of tasks over the shards (`shards.py`), run by a `TaskEngine`.
+Every few rounds what clients keep is written to files, and the tasks of later rounds begin there: a lost result
+is worked out again from the last files.
+
+A task is a pure function of values and of other tasks' results. `near` says where among all shards it belongs,
+so that the tasks of one shard can stay where its data are; it changes no result.
 
     <folder>/plan                       what every shard knows
     <folder>/requests/<number>          since the last checkpoint
@@ -14,7 +17,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
@@ -33,14 +36,56 @@ from murmura.core.kernel import blocks_of, parts_of
 from murmura.core.population import Tally
 from murmura.core.settings import Count, Flag, as_dict, changed, settings
 from murmura.data.populations import PopulationFiles
-from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
 from murmura.engine.federation import Federation
+from murmura.engine.fit import load_checkpoint, save_checkpoint
 from murmura.engine.itinerary import Position
 from murmura.runtimes import shards
 from murmura.runtimes.ranges import FINISHED, PartialSum, RangePlan, RangeRuntime, Request, add
-from murmura.runtimes.tasks import FAN_IN, Handle, TaskEngine, summed
 
+Handle = Any  # stands for the result of a task, here or on another machine
+Near = tuple[int, int]  # shard number s of S
+FAN_IN = 8  # partial sums that one task adds
 SHARD = 250_000  # clients: with 20 rows each two seconds of work, beside which a task's own cost is small
+
+
+@dataclass(eq=False)
+class _Result:
+    value: Any
+
+
+class TaskEngine:
+    """Runs every task at once, in this process; another one runs them elsewhere."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, near: Near | None = None) -> Handle:
+        """Have a function called; handles among the arguments stand for their results."""
+        return _Result(function(*(one.value if isinstance(one, _Result) else one for one in arguments)))
+
+    def gather(self, handles: Sequence[Handle]) -> list[Any]:
+        """The results, once they are there."""
+        return [handle.value for handle in handles]
+
+    def release(self, handles: Sequence[Handle]) -> None:
+        """These results are needed no more, but by tasks that have been submitted."""
+        for handle in handles:
+            handle.value = None
+
+
+def summed(
+    tasks: TaskEngine, function: Callable[..., Any], handles: Iterable[Handle], fan_in: int = FAN_IN
+) -> Handle:
+    """The sum of at least one result, in the order of submission; few partial sums wait."""
+    waiting: list[Handle] = []
+
+    def combined() -> Handle:
+        total = tasks.submit(function, *waiting)
+        tasks.release(waiting)
+        return total
+
+    for handle in handles:
+        waiting.append(handle)
+        if len(waiting) == fan_in:
+            waiting = [combined()]
+    return combined()
 
 
 @settings

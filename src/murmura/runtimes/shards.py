@@ -32,8 +32,8 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.population import Population, Tally
 from murmura.core.rng import client_secrets
 from murmura.data.populations import PopulationFiles, Rows
-from murmura.engine.checkpoint import Packed, packed, unpack
 from murmura.engine.federation import Federation
+from murmura.engine.fit import Packed, packed, unpack
 from murmura.engine.plan import with_used_features
 from murmura.runtimes.ranges import EMPTY, FINISHED, PartialSum, RangePlan, Request, answer, receive
 

@@ -17,7 +17,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.data.graphs.own_features import with_features
 from murmura.data.reading import Reading
 from murmura.engine.plan import federation_info, with_used_features
-from murmura.runtimes.from_dataset import groups_of
+from murmura.runtimes.simulation import groups_of
 from murmura.wire.description import FederationDescription
 
 

@@ -18,7 +18,7 @@ import {
   phase,
   type RoundContext,
 } from "./method.ts";
-import { countedRows, evenly, releasedCounts, sharedItems, takesPart } from "./released_counts.ts";
+import { countedRows, releasedCounts, sharedItems, takesPart } from "./released_counts.ts";
 import { PackedPairs } from "./packing.ts";
 import { pairScores, weightsTo } from "./pair_scores.ts";
 
@@ -30,7 +30,7 @@ export interface PairSettings {
   k: number;
   least: number;
   parts: number;
-  cap?: number; // terms of earlier versions have none
+  cap: number; // items of one person at most; 0: all
   recency: number;
   discount: number;
   value_from: number | null;
@@ -47,9 +47,8 @@ export class Cooccurrence implements Method {
   static of(settings: Record<string, unknown>): Cooccurrence {
     const s = settings as unknown as PairSettings;
     const whole = [s.k, s.least, s.parts].every((n) => Number.isInteger(n) && n > 0);
-    const capped = s.cap === undefined || (Number.isInteger(s.cap) && s.cap >= 0);
-    const shares = [s.ease, s.knn, s.order, s.features, s.recency, s.discount].every((x) => x >= 0);
-    if (!whole || !capped || !shares || s.order !== 0 || !(s.ease || s.knn)) {
+    const shares = [s.ease, s.knn, s.order, s.features, s.recency, s.discount, s.cap].every((x) => x >= 0);
+    if (!whole || !shares || s.order !== 0 || !(s.ease || s.knn)) {
       throw new RefusedError("version", "the terms ask for sums of co-occurrences that this page does not know.");
     }
     return new Cooccurrence(s);
@@ -89,10 +88,11 @@ export class Cooccurrence implements Method {
   }
 
   clientStep(context: RoundContext, state: ClientState, history: History, rng: Rng): ClientStep {
+    const { cap } = this.s;
     const shared = sharedItems(history, rng, this.s.value_from);
     if (context.phase === "counts") {
       const counted = new Uint8Array(context.info.items);
-      const some = evenly(shared, this.s.cap ?? 0);
+      const some = shared.filter((_, place) => !cap || ((place + 1) * cap) % shared.length < cap); // evenly spread
       some.forEach((item) => (counted[item] = 1));
       const rows = { index: some, values: new Uint32Array(some.length).fill(1) };
       return { state: { counted }, update: { tables: { counts: rows }, scalars: {} } };

@@ -17,13 +17,6 @@ export function sharedItems(history: History, rng: Rng, valueFrom: number | null
   return history.item.filter((_, row) => open[row] && takesPart(history.value[row]!, valueFrom));
 }
 
-/** Those that take part if at most `cap` may, evenly spread; 0: all. */
-export function evenly(items: Int32Array, cap: number): Int32Array {
-  const n = items.length;
-  if (cap === 0 || n <= cap) return items;
-  return items.filter((_, place) => Math.floor(((place + 1) * cap) / n) > Math.floor((place * cap) / n));
-}
-
 /** How often each item occurs, once the first exchange has told. */
 export function releasedCounts(model: Tables): number[] | null {
   const counts = Array.from(model.counts!);

@@ -20,9 +20,8 @@ def evenly(owner: Longs, cap: int) -> Bools:
     order = np.argsort(whose, kind="stable")
     place = np.empty(len(owner), np.int64)
     place[order] = np.arange(len(owner)) - np.repeat(np.cumsum(held) - held, held)
-    n = held[whose]
-    taken: Bools = (place + 1) * cap // n > place * cap // n
-    return taken | (n <= cap) | (cap == 0)
+    taken: Bools = (place + 1) * cap % held[whose] < cap
+    return taken | (cap == 0)
 
 
 class CountingMethod(RankingSettings, Algorithm):

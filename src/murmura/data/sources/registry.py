@@ -191,7 +191,7 @@ def data_folder(data_dir: Path | str | None) -> Path | None:
 def recognise(folder: Path) -> Source:
     """The source a folder is shaped like: by its name first, then by the files in it."""
     known = every_source().values()
-    by_name = [source for source in known if source.place == folder.name]
+    by_name = [source for source in known if source.name == folder.name]
     by_files = [source for source in known if not any("*" in file.name for file in source.files)]
     for source in [*by_name, *by_files]:
         if source.fits(folder):
@@ -208,10 +208,10 @@ def recognise(folder: Path) -> Source:
 def _folder_of(source: Source, data_dir: Path | str | None) -> Path:
     folder = data_folder(data_dir)
     if folder is not None:
-        return folder / source.place
+        return folder / source.name
     if not source.files:
         return Path()
     raise DataError(
         f"{source.name} is read from a data folder, but none is given: set {DATA_DIR} or pass --data-dir, "
-        f"then {source.advice(Path('<data folder>') / source.place)}."
+        f"then {source.advice(Path('<data folder>') / source.name)}."
     )

@@ -36,23 +36,17 @@ def side(name: str, sha256: str | None = None) -> SourceFile:
 class Source:
     """A public data set: its owner, its terms, its files and how they become a Dataset."""
 
-    name: str
+    name: str  # of its folder under the data folder, too
     title: str
     owner: str
     licence: str
     url: str  # the owner's page about it
     files: tuple[SourceFile, ...]
     read: Callable[[SourceFolder], Dataset]
-    folder: str = ""  # under the data folder; "" means the name
     archive: str | None = None  # where a zip file with all files lies
     files_at: str | None = None  # or where the files lie one by one
     how: str = ""  # what to do when it cannot be downloaded
     like: Callable[[Path], Source | None] | None = None  # the source of another folder of such files
-
-    @property
-    def place(self) -> str:
-        """The name of its folder under the data folder."""
-        return self.folder or self.name
 
     def load(self, folder: Path, skip_bad: bool) -> Dataset:
         """The data set in a folder; where a required file is absent, says what to get and where to put it."""

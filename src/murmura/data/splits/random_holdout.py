@@ -46,21 +46,17 @@ class LegacyRandomHoldout(DrawnHoldout):
         """Draw the test part, then the validation part from the rest."""
         stream = np.random.RandomState(self.seed)
 
-        def drawn(rows: Interactions, stage: int) -> Bools:
-            return _shuffled_flags(rows, self.share(stage), stream)
+        def drawn(data: Interactions, stage: int) -> Bools:
+            held: Bools = np.zeros(len(data), np.bool_)
+            rows_of = np.split(np.argsort(data.user, kind="stable"), np.cumsum(data.user_counts)[:-1])
+            for rows in rows_of:
+                flags: Bools = np.zeros(len(rows), np.bool_)
+                flags[floor(len(rows) * (1 - self.share(stage))) :] = True
+                stream.shuffle(flags)
+                held[rows] = flags
+            return held
 
         return apply_rule(self.title, data, drawn, self.validation > 0)
-
-
-def _shuffled_flags(data: Interactions, share: float, stream: np.random.RandomState) -> Bools:
-    held: Bools = np.zeros(len(data), np.bool_)
-    rows_of = np.split(np.argsort(data.user, kind="stable"), np.cumsum(data.user_counts)[:-1])
-    for rows in rows_of:
-        flags: Bools = np.zeros(len(rows), np.bool_)
-        flags[floor(len(rows) * (1 - share)) :] = True
-        stream.shuffle(flags)
-        held[rows] = flags
-    return held
 
 
 @settings

@@ -76,8 +76,11 @@ USERS, ITEMS = ("user_id", "user", "userid"), ("item_id", "item", "itemid")
 def write_split(folder: Path, split: Split, form: str, name: str, relevant_from: float | None) -> list[Path]:
     """Write the parts as a tool reads them; for trec the judgements alone. The files that were written."""
     if form == "trec":
-        path = folder / "qrels.txt"
-        write_rows(path, (), _judgements(split.test, relevant_from), " ")
+        path, test = folder / "qrels.txt", split.test
+        relevant = test.value >= (-np.inf if relevant_from is None else relevant_from)
+        names = test.users.labels[test.user].tolist(), test.items.labels[test.item].tolist()
+        judged = ((user, 0, item, int(one)) for user, item, one in zip(*names, relevant.tolist()))
+        write_rows(path, (), judged, " ")
         return [path]
     wanted = format_named(form)
     width = 3 if split.data.time is None else 4
@@ -94,12 +97,6 @@ def _rows(data: Interactions) -> Iterator[Row]:
     columns = [data.users.labels[data.user].tolist(), data.items.labels[data.item].tolist()]
     columns.append([f"{value:.12g}" for value in data.value.tolist()])
     yield from zip(*columns, *([] if data.time is None else [data.time.tolist()]))
-
-
-def _judgements(test: Interactions, relevant_from: float | None) -> Iterator[Row]:
-    for user, item, value in zip(test.user.tolist(), test.item.tolist(), test.value.tolist()):
-        relevant = relevant_from is None or value >= relevant_from
-        yield test.users.labels[user], 0, test.items.labels[item], int(relevant)
 
 
 @settings

@@ -57,7 +57,7 @@ def read_frame(where: str, frame: pl.DataFrame, reading: TableReading) -> Datase
     """A table whose columns have types; `where` is its file, or what to call it."""
     names = named(frame.columns, reading.columns)
     require_names(where, frame.columns, names)
-    table = checked_columns(where, frame, names, reading.may_repeat, reading.skip_bad)
+    table = checked_columns(where, frame, names, reading.repeats != "refuse", reading.skip_bad)
     name, said = Path(where).name, said_columns(names, reading.columns)
     return _dataset(name, table, names, reading, (f"{name}: {said}.",) if said else ())
 

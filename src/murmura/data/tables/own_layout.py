@@ -41,14 +41,15 @@ MOST = 4  # columns without names whose order says enough: user, item, value, ti
 
 def parse_columns(text: str) -> dict[str, str]:
     """`user=a,item=b`: parts of a table to the names of its columns."""
-    return dict(_part_and_name(one) for one in text.split(",") if one)
-
-
-def _part_and_name(text: str) -> tuple[str, str]:
-    part, equals, name = text.partition("=")
-    if not equals or not name.strip():
-        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
-    return part.strip(), name.strip()
+    columns = {}
+    for one in filter(None, text.split(",")):
+        part, _, name = one.partition("=")
+        if not name.strip():
+            raise SettingError(
+                f"--columns must be PART=NAME, but has '{one}'; write for example user=customer."
+            )
+        columns[part.strip()] = name.strip()
+    return columns
 
 
 @settings
@@ -87,11 +88,6 @@ class TableReading:
             )
         return self
 
-    @property
-    def may_repeat(self) -> bool:
-        """Whether a user may meet an item in several rows."""
-        return self.repeats != "refuse"
-
 
 @dataclass(frozen=True)
 class OwnLayout:
@@ -126,7 +122,7 @@ def own_layout(given: TextFile, reading: TableReading) -> OwnLayout:
         places = {part: int(name) - 1 for part, name in names.items()}
     layout = TextLayout(
         dialect.separator, places, header=dialect.headed, width=len(dialect.rows[0]), quoted=dialect.quoted,
-        repeats=reading.may_repeat,
+        repeats=reading.repeats != "refuse",
     )  # fmt: skip
     return OwnLayout(text, layout, names, _said(text, dialect, names, reading.columns))
 

@@ -46,11 +46,6 @@ class SideFile:
         layout = TextLayout(cut, header=headed, width=len(names), quoted=may_quote)
         return SideFile(text, layout, names if headed else (), item, skip_bad)
 
-    @property
-    def is_graph(self) -> bool:
-        """Whether the header says that the rows are triples."""
-        return self.names == TRIPLES
-
     def rows(self, least: int, strict: bool = False) -> Iterator[list[str]]:
         """The rows, each of at least so many fields; strict: of exactly as many, none of them empty."""
         many = f"{least}" if strict else f"at least {least}"

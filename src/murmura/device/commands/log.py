@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from murmura.cli import federation_options, options
+from murmura.cli import options
+from murmura.device.commands import federation_options
 
 log_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check the public log of a federation.")
 

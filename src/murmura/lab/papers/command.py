@@ -211,9 +211,9 @@ def _bytes_here(data: str, data_dir: Path | None) -> int:
     source, folder = find_source(data), data_folder(data_dir)
     if source is None or not source.files:
         return int(source is not None or data in MADE_UP)
-    if folder is None or not source.fits(folder / source.place):
+    if folder is None or not source.fits(folder / source.name):
         return 0
-    return sum(path.stat().st_size for path in (folder / source.place).iterdir() if path.is_file())
+    return sum(path.stat().st_size for path in (folder / source.name).iterdir() if path.is_file())
 
 
 def _forecast(ran: Experiment, data: str) -> str:
@@ -250,9 +250,9 @@ def _missing(data: str, data_dir: Path | None) -> str:
             return ""
         raise SettingError(f"{data} is no file." if looks_like_a_file(data) else unknown_name(data))
     folder = data_folder(data_dir)
-    if not source.files or (folder is not None and source.fits(folder / source.place)):
+    if not source.files or (folder is not None and source.fits(folder / source.name)):
         return ""
-    return f"{source.advice((folder or Path('<data folder>')) / source.place)}" + (
+    return f"{source.advice((folder or Path('<data folder>')) / source.name)}" + (
         "" if folder else ", then name the data folder with --data-dir or MURMURA_DATA"
     )
 

@@ -18,7 +18,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,9 +43,9 @@ from murmura.lab.papers.reproduction_folder import (
     ReproductionFolder,
     RowChoice,
 )
-from murmura.lab.sweep.folder import entry_label, write_sweep
+from murmura.lab.sweep.folder import entry_label
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, default_settings
-from murmura.studies.compare.folder import ComparisonFolder, Sweep
+from murmura.studies.compare.folder import SWEEP, ComparisonFolder, Sweep
 from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import DataConfig
 from murmura.studies.methods import method, resolved_settings
@@ -354,7 +354,8 @@ def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowChoice]
     key, values = next((key, values) for sweep in swept.values() for key, values in sweep.items())
     labels = {one.label: tuple(entry.label for entry in one.entries) for one in chosen if one.entries}
     curves = {label: entries for label, entries in labels.items() if label in swept}
-    write_sweep(whole, Sweep(key, tuple(values), curves, tuple(one for one in labels if one not in swept)))
+    beside = tuple(one for one in labels if one not in swept)
+    whole.write_json(SWEEP, asdict(Sweep(key, tuple(values), curves, beside)))
 
 
 class _Log:

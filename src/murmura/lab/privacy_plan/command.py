@@ -62,7 +62,7 @@ def plan(
             "both."
         )
     if like:
-        from murmura.runtimes.from_dataset import training_rows
+        from murmura.runtimes.simulation import training_rows
 
         figures = PublicFigures.of(training_rows(like, protocol, data_dir, reading))
     elif people:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, seed_interval
-from murmura.studies.compare.folder import SWEEP, ComparisonFolder, Sweep, mean
+from murmura.studies.compare.folder import ComparisonFolder, mean
 
 FRESHNESS, NORMALISED = "freshness", "normalised freshness"
-
-
-def write_sweep(whole: Run, what: Sweep) -> None:
-    """Say in a comparison's folder which entries make a curve."""
-    whole.write_json(SWEEP, asdict(what))
 
 
 def entry_label(label: str, key: str, value: Any) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable
+from dataclasses import asdict
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -20,9 +21,9 @@ from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, Flag, changed, field_names, settings, unknown
 from murmura.engine.run_folder import Run
-from murmura.lab.sweep.folder import entry_label, value_text, write_sweep
+from murmura.lab.sweep.folder import entry_label, value_text
 from murmura.studies.compare.comparison_plan import Comparison, EntryMeans, plan
-from murmura.studies.compare.folder import Sweep
+from murmura.studies.compare.folder import SWEEP, Sweep
 from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import CompareConfig
 from murmura.studies.methods import method_class
@@ -143,7 +144,7 @@ def sweep(
     """Run every entry; what is finished in `folder` is not repeated, so a killed sweep goes on."""
     with locked(folder):
         whole = Run.create(folder, chosen.config(chosen.entries, chosen.seeds, chosen.seed))
-        write_sweep(whole, what)
+        whole.write_json(SWEEP, asdict(what))  # which entries make a curve
         yield from run_entries(chosen, folder, workers, progress)
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from murmura.cli import federation_options
 from murmura.cli.console import say
 from murmura.core.locks import OWN, locked
+from murmura.device.commands import federation_options
 from murmura.server.commands.serve import Listening
 
 QUIET = 1.0  # seconds between two looks at terms that were agreed

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from murmura.cli import federation_options, options
+from murmura.cli import options
 from murmura.cli.console import say, table
+from murmura.device.commands import federation_options
 
 if TYPE_CHECKING:
     from murmura.server.admissions import Admitter

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from murmura.cli import federation_options, options
+from murmura.cli import options
 from murmura.cli.console import say
 from murmura.core.errors import SettingError
 from murmura.core.locks import OWN, locked
+from murmura.device.commands import federation_options
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Catalogue
@@ -136,7 +137,7 @@ def serve(
     """
     from murmura.core.catalogue import Catalogue
     from murmura.data.sources.registry import load
-    from murmura.runtimes.from_dataset import held_rows
+    from murmura.runtimes.simulation import held_rows
     from murmura.server.coordinator.setup import FederationSetup, RoundTiming, configured, guarded
     from murmura.server.described import describe_federation, describe_items
 

@@ -93,7 +93,7 @@ def join_silo(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Make a silo of an organisation's own rows; the secrets its people draw with are drawn here."""
-    from murmura.runtimes.from_dataset import training_rows
+    from murmura.runtimes.simulation import training_rows
     from murmura.server.organisations.folder import SiloTerms, own_users
 
     agreed = SiloTerms.read(terms)
@@ -117,7 +117,7 @@ def cut_data(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Cut a data set into silos, for a rehearsal: secrets follow from the seed, so it equals the simulation."""
-    from murmura.runtimes.from_dataset import groups_of, training_rows
+    from murmura.runtimes.simulation import groups_of, training_rows
     from murmura.server.described import describe_federation
     from murmura.server.organisations.folder import SiloTerms, cut_silos
 

@@ -22,9 +22,8 @@ from murmura.core.files import prefixed, write_archive
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.update import Arrays
-from murmura.engine.checkpoint import load_checkpoint
 from murmura.engine.federation import Federation
-from murmura.engine.fit import run_rounds
+from murmura.engine.fit import load_checkpoint, run_rounds
 from murmura.engine.itinerary import Position
 from murmura.runtimes.ranges import FINISHED, PartialSum, RangeRuntime, add
 from murmura.server.organisations.folder import SiloTerms

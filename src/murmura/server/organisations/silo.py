@@ -18,9 +18,8 @@ from murmura.core.contract import RoundContext, ServerState
 from murmura.core.errors import FederationError, RunError
 from murmura.core.locks import locked
 from murmura.core.population import member_places
-from murmura.engine.checkpoint import NAME as CHECKPOINT
-from murmura.engine.checkpoint import load_checkpoint, read_auxiliary, save_checkpoint
 from murmura.engine.federation import Federation
+from murmura.engine.fit import CHECKPOINT, load_checkpoint, read_auxiliary, save_checkpoint
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import FINISHED, answer, receive

@@ -33,8 +33,7 @@ from murmura.engine.federation import Runtime
 from murmura.engine.run_folder import MODEL, Run
 from murmura.evaluation.registry import badness, is_cost
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, EntryMeans
-from murmura.studies.compare.folder import RULE, mean, run_name
-from murmura.studies.compare.notes import order_users, record_order
+from murmura.studies.compare.folder import RULE, mean, record_order, run_name
 from murmura.studies.methods import method
 from murmura.studies.scorer import Scorer, record_origin
 from murmura.studies.worker_pool import Workers, as_finished, held, processes
@@ -71,7 +70,7 @@ def run_entries(
     ready = [checked_method(entry, plan, runtime, team.count) for entry in plan.entries]  # before any work
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     record_origin(whole, prepared)
-    record_order(whole, order_users(plan.entries), prepared.protocol.order)
+    record_order(whole, plan.order_users, prepared.protocol.order)
     if source := plan.settings_source:
         whole.write_json(RULE, source)
     split = prepared.open(whole, {"models": whole.config["models"]})  # all of them, whichever are run now

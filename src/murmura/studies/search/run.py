@@ -30,30 +30,22 @@ from murmura.studies.configuration import ProtocolConfig
 from murmura.studies.methods import below_minimum_cohort
 from murmura.studies.search.folder import CHOICE, TRIALS, Choice, Trial, side
 from murmura.studies.search.grid import check_candidates, search
+from murmura.studies.search.space import Axes
 from murmura.studies.search.tpe import Candidates, candidates
 from murmura.studies.worker_pool import Workers
 
 STUDY = "study.db"
 
 
-def parse_grid(given: list[str]) -> dict[str, list[Any] | str]:
-    """`KEY=V,V`: the values of each setting."""
-    return {key: [parse_value(one) for one in text.split(",")] for key, text in _pairs("--grid", given).items()}
-
-
-def parse_space(given: list[str]) -> dict[str, list[Any] | str]:
-    """`KEY=LOW:HIGH`: the range of each setting."""
-    return dict(_pairs("--space", given))
-
-
-def _pairs(flag: str, given: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def parse_space(given: list[str], flag: str = "--space") -> Axes:
+    """`KEY=LOW:HIGH`: the range of each setting; after --grid `KEY=V,V`, its values."""
+    found: Axes = {}
     for one in given:
         key, equals, text = one.partition("=")
         if not equals or not text or not key:
             example = "k=50,100" if flag == "--grid" else "alpha=0.01:0.3:log"
             raise SettingError(f"{flag} must be KEY=…, but it is '{one}'; write for example {flag} {example}.")
-        found[key] = text
+        found[key] = [parse_value(one) for one in text.split(",")] if flag == "--grid" else text
     return found
 
 
@@ -88,7 +80,7 @@ class SearchConfig(ProtocolConfig):
 
     def with_grid(self, given: list[str]) -> Self:
         """With what --grid says before the ranges of --space."""
-        return changed(self, space=parse_grid(given) | self.space)
+        return changed(self, space=parse_space(given, "--grid") | self.space)
 
     def written(self) -> dict[str, Any]:
         """As a run folder keeps it."""

@@ -647,10 +647,6 @@ function sharedItems(history, rng, valueFrom) {
 	let coins = rng.stream(Purpose.COINS), open = Array.from(history.consent, (share) => coins.coin(share));
 	return history.item.filter((_, row) => open[row] && takesPart(history.value[row], valueFrom));
 }
-function evenly(items, cap) {
-	let n = items.length;
-	return cap === 0 || n <= cap ? items : items.filter((_, place) => Math.floor((place + 1) * cap / n) > Math.floor(place * cap / n));
-}
 function releasedCounts(model) {
 	let counts = Array.from(model.counts);
 	return counts.some((count) => count > 0) ? counts : null;
@@ -777,15 +773,16 @@ var Cooccurrence = class Cooccurrence {
 			s.k,
 			s.least,
 			s.parts
-		].every((n) => Number.isInteger(n) && n > 0), capped = s.cap === void 0 || Number.isInteger(s.cap) && s.cap >= 0, shares = [
+		].every((n) => Number.isInteger(n) && n > 0), shares = [
 			s.ease,
 			s.knn,
 			s.order,
 			s.features,
 			s.recency,
-			s.discount
+			s.discount,
+			s.cap
 		].every((x) => x >= 0);
-		if (!whole || !capped || !shares || s.order !== 0 || !(s.ease || s.knn)) throw new RefusedError("version", "the terms ask for sums of co-occurrences that this page does not know.");
+		if (!whole || !shares || s.order !== 0 || !(s.ease || s.knn)) throw new RefusedError("version", "the terms ask for sums of co-occurrences that this page does not know.");
 		return new Cooccurrence(s);
 	}
 	phases(info) {
@@ -821,9 +818,9 @@ var Cooccurrence = class Cooccurrence {
 		return { counted: new Uint8Array(info.items) };
 	}
 	clientStep(context, state, history, rng) {
-		let shared = sharedItems(history, rng, this.s.value_from);
+		let { cap } = this.s, shared = sharedItems(history, rng, this.s.value_from);
 		if (context.phase === "counts") {
-			let counted = new Uint8Array(context.info.items), some = evenly(shared, this.s.cap ?? 0);
+			let counted = new Uint8Array(context.info.items), some = shared.filter((_, place) => !cap || (place + 1) * cap % shared.length < cap);
 			some.forEach((item) => counted[item] = 1);
 			let rows = {
 				index: some,

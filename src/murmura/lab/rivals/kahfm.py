@@ -58,7 +58,6 @@ class Kahfm(PairwiseBaseline):
     def first_tables(self, train: Interactions, seed: int) -> tuple[Singles, Singles, Singles]:
         """The items' TF-IDF vectors, their means over each user's items, and biases of 0."""
         weights, kept = item_vectors(require_features(train, self.name), self.least_share, self.name)
-        self._refuse_too_large(train.n_users + train.n_items, len(kept))
         Q: Singles = np.zeros((train.n_items, len(kept)), np.float32)
         Q[np.repeat(np.arange(train.n_items), np.diff(weights.start)), weights.column] = weights.value
         histories = Sparse.of_rows(train.by_user, binary=True)

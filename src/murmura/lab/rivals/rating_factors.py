@@ -7,7 +7,7 @@ all speaks beside how she rated it. Both learn by stochastic gradient steps, use
 
 from __future__ import annotations
 
-from copy import deepcopy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
@@ -15,18 +15,18 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, require_rows
-from murmura.baselines.shared_models import RatingModel, normal_tables
+from murmura.baselines.base import EpochBaseline
+from murmura.baselines.shared_models import normal_tables
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays
 from murmura.core.rng import Purpose, server_secret
 from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.sgd import RatingRates, RatingTables, visit_users
 from murmura.kernels.philox import permute
 from murmura.kernels.sparse import Sparse, sparse_times_dense
+from murmura.lab.rivals.rating_models import RatingModel
 
 INIT_STD = 0.1
 NonNegative = Annotated[float, Field(ge=0)]
@@ -97,7 +97,7 @@ def implicit_part(ratings: Sparse, users: Ints, Y: Floats) -> Floats:
 
 
 @settings
-class RatingFactors(Baseline):
+class RatingFactors(EpochBaseline[RatingFactorModel]):
     """Gradient steps on squared errors of ratings."""
 
     model = RatingFactorModel
@@ -114,23 +114,15 @@ class RatingFactors(Baseline):
         """The steps of training."""
         return RatingRates(self.alpha, self.alpha, self.reg, self.reg_bias)
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> RatingFactorModel:
-        """Epochs of visits to every user."""
-        require_rows(train, self.name)
+    def training(self, train: Interactions, seed: int) -> Iterator[RatingFactorModel]:
+        """Visits to every user."""
         ratings, server = Sparse.of_rows(train.by_user), server_secret(seed)
         tables, order = self._begin(train, seed), np.arange(train.n_users)
-        progress.begin("epochs", self.epochs)
         for epoch in range(1, self.epochs + 1):
             permute(order, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
             visit_users(order, ratings, tables, self.rates)
             self._refuse_overflow(tables)
-            progress.advance()
-            if watch is not None and not watch(epoch, RatingFactorModel(train, deepcopy(tables), self)):
-                break
-        progress.end()
-        return RatingFactorModel(train, tables, self)
+            yield RatingFactorModel(train, tables, self)
 
     def _begin(self, train: Interactions, seed: int) -> RatingTables:
         n, m = train.n_users, train.n_items

@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 
 from murmura.baselines.base import Baseline, require_rows
-from murmura.baselines.shared_models import RatingModel
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
@@ -30,6 +29,7 @@ from murmura.kernels.factorisation.cnmf_steps import (
     words_needed,
 )
 from murmura.kernels.sparse import Sparse
+from murmura.lab.rivals.rating_models import RatingModel
 
 PIECE = 10  # passes between two reports of progress
 

@@ -8,7 +8,6 @@ what is averaged are not ratings but their distances from mu + b_u + b_i (Koren,
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -16,8 +15,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline
-from murmura.baselines.shared_models import Biases, RatingModel
+from murmura.baselines.neighbours import ONE, NeighbourMethod
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
@@ -25,9 +23,9 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, settings
 from murmura.kernels.similarity import Measure, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, product_rows
+from murmura.lab.rivals.rating_models import Biases, RatingModel
 
 BLOCK = 256  # users whose ratings of all items exist at a time
-ONE = np.zeros(1, np.int32)
 Sums = tuple[Singles, Singles]
 
 
@@ -72,21 +70,30 @@ class RatingNeighbourModel(RatingModel):
         mean = np.divide(voted, weight, out=np.zeros(voted.shape), where=has_votes)
         return base + mean if self.method.centred else np.where(has_votes, mean, base)
 
-    @abstractmethod
     def sums(self, users: Ints) -> Sums:
         """What neighbours vote, and the weights of those who do: (users, items) each."""
+        voted, weight = (self.summed(users, self.votes, table) for table in (self.ratings, self.known))
+        return voted, weight
+
+    def summed(self, users: Ints, votes: Sparse, table: Sparse) -> Singles:
+        """Over users v w_uv x_vi, over items j w_ij x_uj."""
+        left, right = (votes, table) if self.method.by_user else (table, votes)
+        return product_rows(users, left, right, self.train.n_items)
 
     def predict_history(self, items: Ints, values: Floats) -> Floats:
         """Someone unknown: her bias and, for users, her neighbours are found on the spot."""
         own = self.biases.newcomer(items, values)
         base = self.biases.mu + own + self.biases.items
         given = values - base[items] if self.method.centred else values
-        voted, weight = self.newcomer_sums(items, values, given)
+        if self.method.by_user:
+            grown = with_row(Sparse.of_rows(self.train.by_user), items, values)
+            votes = self.method.voters(grown, self.train.n_items, first=self.train.n_users)
+            tables = self.ratings, self.known
+        else:  # her own ratings vote
+            votes, ends = self.votes, np.array([0, len(items)])
+            tables = Sparse.of(ends, items, given), Sparse.of(ends, items, np.ones(len(items)))
+        voted, weight = (self.summed(ONE, votes, table) for table in tables)
         return self.divided(voted[0], weight[0], base)
-
-    @abstractmethod
-    def newcomer_sums(self, items: Ints, values: Floats, given: Floats) -> Sums:
-        """The same sums for someone who gave these ratings; `given` is what she would vote with."""
 
     def arrays(self) -> Arrays:
         """The votes and the biases."""
@@ -102,10 +109,10 @@ class RatingNeighbourModel(RatingModel):
 
 
 @settings
-class RatingNeighbours(Baseline):
+class RatingNeighbours(NeighbourMethod):
     """The k most similar rows by what both have rated; similarities above 0 alone, ties to the lower id."""
 
-    seeded = False
+    model = RatingNeighbourModel
 
     k: Count = 200  # neighbours that are averaged
     similarity: Measure = "pearson"  # how rows are compared, over what both have rated
@@ -121,22 +128,9 @@ class RatingNeighbours(Baseline):
         """The neighbours of every row from `first` on, with the weight of their votes."""
         return similar_rows(rows, n_columns, self.k, self.similarity, True, self.shrink, first, progress)
 
-
-@dataclass(frozen=True, eq=False)
-class UserKnnRatingModel(RatingNeighbourModel):
-    """Votes by user: row u holds her neighbours v."""
-
-    def sums(self, users: Ints) -> Sums:
-        """sum of w_uv r_vi, sum of w_uv."""
-        n = self.train.n_items
-        return product_rows(users, self.votes, self.ratings, n), product_rows(users, self.votes, self.known, n)
-
-    def newcomer_sums(self, items: Ints, values: Floats, given: Floats) -> Sums:
-        """Her k nearest users are found on the spot."""
-        n = self.train.n_items
-        grown = with_row(Sparse.of_rows(self.train.by_user), items, values)
-        near = self.method.voters(grown, n, first=self.train.n_users)
-        return product_rows(ONE, near, self.ratings, n), product_rows(ONE, near, self.known, n)
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> RatingNeighbourModel:
+        """Find the neighbours."""
+        return RatingNeighbourModel(train, self.votes(train, progress), Biases.of(train), self)
 
 
 @settings
@@ -144,28 +138,7 @@ class UserKnnRatings(RatingNeighbours):
     """Equation 2.2: the k most similar users of every user tell their ratings."""
 
     name = "user-knn-ratings"
-    model = UserKnnRatingModel
-
-    def learn(self, train: Interactions, seed: int, progress: Progress) -> UserKnnRatingModel:
-        """Find every user's neighbours."""
-        votes = self.voters(Sparse.of_rows(train.by_user), train.n_items, progress)
-        return UserKnnRatingModel(train, votes, Biases.of(train), self)
-
-
-@dataclass(frozen=True, eq=False)
-class ItemKnnRatingModel(RatingNeighbourModel):
-    """Votes by source: row j holds the items i that have j among their neighbours."""
-
-    def sums(self, users: Ints) -> Sums:
-        """sum of w_ij r_uj, sum of w_ij."""
-        n = self.train.n_items
-        return product_rows(users, self.ratings, self.votes, n), product_rows(users, self.known, self.votes, n)
-
-    def newcomer_sums(self, items: Ints, values: Floats, given: Floats) -> Sums:
-        """Her own ratings vote."""
-        n, ends = self.train.n_items, np.array([0, len(items)])
-        ratings, known = Sparse.of(ends, items, given), Sparse.of(ends, items, np.ones(len(items)))
-        return product_rows(ONE, ratings, self.votes, n), product_rows(ONE, known, self.votes, n)
+    by_user = True
 
 
 @settings
@@ -173,9 +146,4 @@ class ItemKnnRatings(RatingNeighbours):
     """Equation 2.3: a user's own ratings of the k most similar items."""
 
     name = "item-knn-ratings"
-    model = ItemKnnRatingModel
-
-    def learn(self, train: Interactions, seed: int, progress: Progress) -> ItemKnnRatingModel:
-        """Find every item's neighbours, then turn the table round: scoring walks from source to target."""
-        votes = self.voters(Sparse.of_rows(train.by_item), train.n_users, progress).transpose(train.n_items)
-        return ItemKnnRatingModel(train, votes, Biases.of(train), self)
+    by_user = False

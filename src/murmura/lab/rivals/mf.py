@@ -7,18 +7,17 @@ With `negatives_from=all` it may be, as in the paper.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, Pairs, require_rows
+from murmura.baselines.base import EpochBaseline, Pairs
 from murmura.baselines.shared_models import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
-from murmura.core.model import Watch
-from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.sgd import train_pairs, train_user_pairs
@@ -59,7 +58,7 @@ class MfModel(FactorModel):
 
 
 @settings
-class Mf(Baseline):
+class Mf(EpochBaseline[MfModel]):
     """Logistic matrix factorisation: each row once an epoch, in a new order, with sampled negatives."""
 
     name = "mf"
@@ -72,11 +71,8 @@ class Mf(Baseline):
     negatives_from: Literal["unmet", "all"] = "unmet"  # the items a user does not have, or any, as in the paper
     epochs: Count = 20  # every training row once, in a new order
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> MfModel:
-        """Epochs of stochastic gradient steps, one labelled pair after the other."""
-        require_rows(train, self.name)
+    def training(self, train: Interactions, seed: int) -> Iterator[MfModel]:
+        """Stochastic gradient steps, one labelled pair after the other."""
         owned, server = UserItems.of(train), server_secret(seed)
         P, Q = normal_tables(seed, INIT_STD, (train.n_users, self.factors), (train.n_items, self.factors))
         c, b, mu = (np.zeros(n, np.float32) for n in (train.n_users, train.n_items, 1))
@@ -85,17 +81,11 @@ class Mf(Baseline):
         rows: Longs = np.flatnonzero(able[user_of])
         drawn_from = self.drawn_from(owned)
         alpha, reg = np.float32(self.alpha), np.float32(self.reg)
-        progress.begin("epochs", self.epochs)
         for epoch in range(1, self.epochs + 1):
             permute(rows, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
             neg = _negatives(drawn_from, server, epoch, user_of[rows], self.negatives)
             train_pairs(user_of[rows], owned.item[rows], neg, P, Q, c, b, mu, alpha, reg)
-            model = MfModel(train, P, Q, b, self, c, mu)
-            progress.advance()
-            if watch is not None and not watch(epoch, _copy(model)):
-                break
-        progress.end()
-        return model
+            yield MfModel(train, P, Q, b, self, c, mu)
 
     def drawn_from(self, owned: UserItems) -> UserItems:
         """What the draw of a negative looks at: nothing is anybody's where it may be any item."""
@@ -118,7 +108,3 @@ def _negatives(owned: UserItems, secret: Words, epoch: int, who: Ints, m: int) -
     neg, words = np.empty(len(who) * m, np.int32), np.empty(1 << 10, np.uint32)
     draw_others(owned, secret, np.uint64(epoch), np.uint64(Purpose.TRIPLES), words, np.repeat(who, m), neg)
     return neg.reshape(len(who), m)
-
-
-def _copy(model: MfModel) -> MfModel:
-    return MfModel.restore(model.train, {k: v.copy() for k, v in model.arrays().items()}, model.method)
