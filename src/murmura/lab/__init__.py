@@ -1,1 +1,1 @@
-"""What studies of papers need: attacks, analyses, reproductions, sources, networks, groups, blends, protections."""
+"""What papers' studies need: attacks, analyses, reproductions, sources, networks, groups, blends, protections."""
