@@ -1,1 +1,1 @@
-"""What papers' studies need: attacks, analyses, reproductions, sources, networks, groups, blends, protections."""
+"""What papers' studies need: attacks, analyses, tables, sources, networks, groups, blends, protections."""
