@@ -1,1 +1,1 @@
-"""What papers' studies need: attacks, analyses, tables, sources, networks, groups, blends, protections."""
+"""What studies of papers need: attacks, analyses, reproductions, data, rivals, groups, blends, protections."""
