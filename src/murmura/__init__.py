@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from murmura.data.frames import to_sparse as to_sparse
     from murmura.data.sources.registry import load as load
     from murmura.engine.federated_model import FederatedModel as FederatedModel
-    from murmura.engine.protocol import PreparedData as PreparedData
+    from murmura.engine.prepared import PreparedData as PreparedData
+    from murmura.engine.prepared import Selection as Selection
+    from murmura.engine.prepared import prepare as prepare
     from murmura.engine.protocol import Protocol as Protocol
-    from murmura.engine.protocol import Selection as Selection
-    from murmura.engine.protocol import prepare as prepare
     from murmura.engine.protocol import protocol as protocol
     from murmura.evaluation import Evaluation as Evaluation
     from murmura.report.result_plot import plot as plot
@@ -53,50 +53,35 @@ if TYPE_CHECKING:
     from murmura.studies.search.grid import search as search
     from murmura.studies.search.space import grid as grid
 
-# The module of each name above. A test holds both lists to each other.
-_HOMES = {
-    "report": "murmura",
-    "algorithm": "murmura.algorithms",
-    "baseline": "murmura.baselines",
-    "Baseline": "murmura.baselines.base",
-    "RankingModel": "murmura.baselines.base",
-    "Ledger": "murmura.channel.ledger",
-    "progress": "murmura.cli.notebook",
-    "Catalogue": "murmura.core.catalogue",
-    "Dataset": "murmura.core.catalogue",
-    "MurmuraError": "murmura.core.errors",
-    "Interactions": "murmura.core.interactions",
-    "Vocabulary": "murmura.core.interactions",
-    "Model": "murmura.core.model",
-    "RankedLists": "murmura.core.model",
-    "Split": "murmura.core.catalogue",
-    "from_frame": "murmura.data.frames",
-    "from_sparse": "murmura.data.frames",
-    "to_frame": "murmura.data.frames",
-    "to_pandas": "murmura.data.frames",
-    "to_sparse": "murmura.data.frames",
-    "load": "murmura.data.sources.registry",
-    "FederatedModel": "murmura.engine.federated_model",
-    "PreparedData": "murmura.engine.protocol",
-    "Protocol": "murmura.engine.protocol",
-    "Selection": "murmura.engine.protocol",
-    "prepare": "murmura.engine.protocol",
-    "protocol": "murmura.engine.protocol",
-    "Evaluation": "murmura.evaluation",
-    "plot": "murmura.report.result_plot",
-    "Trial": "murmura.studies.search.folder",
-    "best": "murmura.studies.search.folder",
-    "simulate": "murmura.runtimes.simulation",
-    "Comparison": "murmura.studies.compare.comparison_plan",
-    "EntryMeans": "murmura.studies.compare.comparison_plan",
-    "compare": "murmura.studies.compare.run",
-    "plan": "murmura.studies.compare.comparison_plan",
-    "fit": "murmura.studies.methods",
-    "table": "murmura.studies.compare.comparison_plan",
-    "grid": "murmura.studies.search.space",
-    "search": "murmura.studies.search.grid",
-    "evaluate": "murmura.studies.evaluate.run",
+# The names above by their module. A test holds both lists to each other.
+_NAMES = {
+    "murmura": "report",
+    "murmura.algorithms": "algorithm",
+    "murmura.baselines": "baseline",
+    "murmura.baselines.base": "Baseline RankingModel",
+    "murmura.channel.ledger": "Ledger",
+    "murmura.cli.notebook": "progress",
+    "murmura.core.catalogue": "Catalogue Dataset Split",
+    "murmura.core.errors": "MurmuraError",
+    "murmura.core.interactions": "Interactions Vocabulary",
+    "murmura.core.model": "Model RankedLists",
+    "murmura.data.frames": "from_frame from_sparse to_frame to_pandas to_sparse",
+    "murmura.data.sources.registry": "load",
+    "murmura.engine.federated_model": "FederatedModel",
+    "murmura.engine.prepared": "PreparedData Selection prepare",
+    "murmura.engine.protocol": "Protocol protocol",
+    "murmura.evaluation": "Evaluation",
+    "murmura.report.result_plot": "plot",
+    "murmura.runtimes.simulation": "simulate",
+    "murmura.studies.compare.comparison_plan": "Comparison EntryMeans plan table",
+    "murmura.studies.compare.run": "compare",
+    "murmura.studies.evaluate.run": "evaluate",
+    "murmura.studies.methods": "fit",
+    "murmura.studies.search.folder": "Trial best",
+    "murmura.studies.search.grid": "search",
+    "murmura.studies.search.space": "grid",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 # What was renamed: the new name, and the version that no longer knows the old one (docs/stability.md).
 _RENAMED = {"comparison": ("plan", "0.3")}
 

@@ -29,6 +29,7 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.kernels.item_weights import NearestItems, add_feature_cosines
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import simulated
 from murmura.testing import crowd
 
 SECURE = ChannelSettings(channel="secure-sum", minimum_cohort=1)
@@ -297,3 +298,18 @@ def test_pairs_of_half_of_the_people_need_no_larger_reg_and_nobody_is_blamed() -
     assert server.model["ease"][0, 1] > 0.5
     assert np.isfinite(server.model["ease"]).all()
     assert method.breach(server) == ""
+
+
+@pytest.mark.parametrize("cap", [0, 1, 7, 1000])
+def test_no_more_items_of_one_person_than_the_cap_take_part(cap: int) -> None:
+    """The compiled path and the plain one cut alike, and a cap above every history changes nothing."""
+    data = crowd(80, 40)
+    own = {"minimum_cohort": 1, "least": 1, "recency": 0, "cap": cap}
+    seen = list[Any]()
+    by_kernel = simulated("fed-item-knn", own).fit(data)
+    by_client = simulated("fed-item-knn", own).fit(data, record=seen.append)
+    counts = by_kernel.model["counts"]
+    np.testing.assert_array_equal(counts, by_client.model["counts"])
+    assert len(seen) > 0
+    assert counts.sum() == (np.minimum(data.user_counts, cap) if cap else data.user_counts).sum()
+    assert (counts[:, 0] <= data.item_counts).all()

@@ -12,9 +12,9 @@ from murmura.core.catalogue import Catalogue
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.data.filters import Binarise, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.sources.foursquare import clean, root_of
 from murmura.data.sources.registry import load
 from murmura.data.splits.temporal import TemporalHoldout
+from murmura.lab.sources.foursquare import clean, root_of
 
 ROOTS = (
     "Arts & Entertainment", "College & University", "Food", "Nightlife Spot", "Outdoors & Recreation",

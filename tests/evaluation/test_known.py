@@ -10,9 +10,8 @@ from murmura.core.catalogue import Relation
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.evaluation import evaluate
 from murmura.evaluation.beyond_accuracy import gini_index, popularity_groups, users_with_item
-from murmura.evaluation.categories import category_bias, disparity
+from murmura.evaluation.categories import activity_groups, category_bias, disparity
 from murmura.evaluation.registry import ALL_METRICS
-from murmura.evaluation.user_groups import activity_groups
 from tests.evaluation.worlds import lists_of, split_of
 
 # Two users, lists of 4. User 0 likes {0, 5} and sees 5 second: one hit of two. User 1 likes {1, 2, 3}, rated

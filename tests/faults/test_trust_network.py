@@ -22,8 +22,8 @@ import httpx
 import pytest
 
 from murmura.cli.console import CONSOLE
-from murmura.cli.federation_options import Others
 from murmura.core.errors import SettingError
+from murmura.device.commands.federation_options import Others
 from murmura.server.http.serving import LOOPBACK, ListenAddress, proxy_networks
 from murmura.wire import http_transport
 from murmura.wire.http_transport import HttpTransport

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from murmura.core.errors import RunError
-from murmura.evaluation.beyond_accuracy import concentration, head_share, rank_correlation, ranked_shares
 from murmura.lab.analyses.item_exposure import frequencies
+from murmura.lab.analyses.popularity_curves import concentration, head_share, rank_correlation, ranked_shares
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder, run_name
 from murmura.studies.compare.run import compare

@@ -37,15 +37,11 @@ CONSOLE = Console()
 def say(text: str, always: bool = False) -> None:
     """A message for the person, not part of the data."""
     if always or not CONSOLE.quiet:
-        sys.stderr.write(_wrapped(f"{text}{' [insecure]' if CONSOLE.insecure else ''}") + "\n")
-
-
-def _wrapped(text: str) -> str:
-    """On a terminal no word is broken at its edge; a file has the text as it is."""
-    width = shutil.get_terminal_size().columns
-    if not sys.stderr.isatty() or len(text) < width or "\n" in text:
-        return text
-    return textwrap.fill(text, width - 1, break_long_words=False, break_on_hyphens=False)
+        text += " [insecure]" if CONSOLE.insecure else ""
+        width = shutil.get_terminal_size().columns
+        if sys.stderr.isatty() and len(text) >= width and "\n" not in text:  # no word is broken at the edge
+            text = textwrap.fill(text, width - 1, break_long_words=False, break_on_hyphens=False)
+        sys.stderr.write(f"{text}\n")
 
 
 def tell(line: Mapping[str, Any], sentence: str, as_json: bool) -> None:

@@ -8,7 +8,6 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -24,7 +23,21 @@ NAME = re.compile(r"[^\w.-]")
 def doctor(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
     """Check Python, the parts Murmura is built on, the optional parts, the data folder and the disk."""
     needs = _needs()
-    checks = [*_parts(needs), *_extras(needs), *_data(data_dir), *_disk()]
+    checks = [
+        ("python", platform.python_version(), "" if sys.version_info >= (3, 11) else "use Python 3.11 or later")
+    ]
+    for part in needs[""]:
+        version = _version(part)
+        checks.append((part, version or "missing", "" if version else f"pip install {part}"))
+    for extra in filter(None, needs):
+        here = all(map(_version, needs[extra]))
+        advice = "" if here else f"pip install 'murmura[{extra}]'"
+        checks.append((f"extra {extra}", "installed" if here else "not installed", advice))
+    free, writable = shutil.disk_usage(".").free / 2**30, os.access(".", os.W_OK)
+    state, advice = ("writable", "") if writable else ("missing", "runs/ needs a writable folder")
+    checks += _data(data_dir)
+    checks.append(("disk", f"{free:.0f} GiB free", "" if free > 1 else "free at least 1 GiB"))
+    checks.append(("current folder", state, advice))
     if as_json:
         for name, state, advice in checks:
             typer.echo(json.dumps({"check": name, "state": state, "advice": advice}))
@@ -33,23 +46,6 @@ def doctor(data_dir: options.DataDir = None, as_json: options.Json = False) -> N
         table("doctor", ["check", "state", "what to do"], rows, text=True)
     if any(state == "missing" for _, state, _ in checks):
         raise typer.Exit(1)
-
-
-def _parts(needs: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
-    """Python, and what every installation needs."""
-    known = "" if sys.version_info >= (3, 11) else "use Python 3.11 or later"
-    yield "python", platform.python_version(), known
-    for part in needs[""]:
-        version = _version(part)
-        yield part, version or "missing", "" if version else f"pip install {part}"
-
-
-def _extras(needs: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
-    """Every extra; installed where each of its parts is."""
-    for extra in filter(None, needs):
-        here = all(map(_version, needs[extra]))
-        state = "installed" if here else "not installed"
-        yield f"extra {extra}", state, "" if here else f"pip install 'murmura[{extra}]'"
 
 
 def _needs() -> dict[str, list[str]]:
@@ -79,19 +75,6 @@ def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:
     if not data_dir.is_dir():
         return [("data folder", "missing", f"{data_dir} is not a folder")]
     here = [
-        name for name, source in every_source().items() if source.files and (data_dir / source.place).is_dir()
+        name for name, source in every_source().items() if source.files and (data_dir / source.name).is_dir()
     ]
     return [("data folder", str(data_dir), f"holds {', '.join(here) or 'no known data set'}")]
-
-
-def _disk() -> list[tuple[str, str, str]]:
-    free = shutil.disk_usage(".").free / 2**30
-    writable = os.access(".", os.W_OK)
-    return [
-        ("disk", f"{free:.0f} GiB free", "" if free > 1 else "free at least 1 GiB"),
-        (
-            "current folder",
-            "writable" if writable else "missing",
-            "" if writable else "runs/ needs a writable folder",
-        ),
-    ]

@@ -61,15 +61,13 @@ class Catalogue:
     def item_features(self, least: int = 1) -> ItemFeatures | None:
         """Graph features and categories together, those of at least `least` items; None: nothing is known."""
         categories = self.categories and self.categories.prefixed(f"{predicate_of(self.category)}=")
-        known = [
-            relation for relation in (self.features, categories) if relation is not None and len(relation.item)
-        ]
+        known = [one for one in (self.features, categories) if one is not None and len(one.item)]
         if not known:
             return None
-        labels = tuple(label for relation in known for label in relation.labels)
-        item = np.concatenate([relation.item for relation in known])
-        first = np.cumsum([0, *(len(relation.labels) for relation in known)])
-        label = np.concatenate([relation.label + at for relation, at in zip(known, first)])
+        labels = tuple(label for one in known for label in one.labels)
+        item = np.concatenate([one.item for one in known])
+        first = np.cumsum([0, *(len(one.labels) for one in known)])
+        label = np.concatenate([one.label + at for one, at in zip(known, first)])
         frequent = np.bincount(label, minlength=len(labels))[label] >= least
         return ItemFeatures.of(labels, len(self.items), item[frequent], label[frequent])
 

@@ -55,21 +55,16 @@ def encode(update: Update, sends: MessageSpec) -> bytes:
 
 def decode(message: bytes, sends: MessageSpec) -> Update:
     """The update that was sent; refuses anything a well-behaved client cannot have sent."""
-    _check_header(message, sends)
-    at = HEADER_BYTES
-    _require(len(message), at + SCALAR_BYTES * len(sends.scalars), "scalars")
+    reader = _Reader(message, sends)
+    at = reader.passed(SCALAR_BYTES * len(sends.scalars), "scalars")
     scalars = dict(zip(sends.scalars, struct.unpack_from(f"<{len(sends.scalars)}d", message, at)))
-    at += SCALAR_BYTES * len(sends.scalars)
     tables: dict[str, SparseRows] = {}
     for table in sends.tables:
-        count, at = _read_count(message, at, table, table.rows)
-        if table.space == "dense":
-            index = np.arange(count, dtype=np.int32)
-        else:
-            index, at = _read_index(message, at, table, count)
-        values, at = _read_values(message, at, table, count)
-        tables[table.name] = SparseRows(index, values)
-    _finish(message, at)
+        count = reader.count(table, table.rows)
+        dense = table.space == "dense"
+        index = np.arange(count, dtype=np.int32) if dense else reader.index(table, count)
+        tables[table.name] = SparseRows(index, reader.values(table, count))
+    reader.end()
     update = Update(tables, scalars)
     sends.check(update)
     return update
@@ -86,20 +81,19 @@ def encode_model(model: Arrays, publishes: MessageSpec, listed: Ints) -> bytes:
 
 def decode_model(message: bytes, publishes: MessageSpec, listed: Ints) -> dict[str, NDArray[Any]]:
     """The tables of a public model, (rows, width) each; items not on offer hold zeros."""
-    _check_header(message, publishes)
-    at = HEADER_BYTES
+    reader = _Reader(message, publishes)
     model: dict[str, NDArray[Any]] = {}
     for table in publishes.tables:
         here = _row_numbers(table, listed)
-        count, at = _read_count(message, at, table, len(here))
+        count = reader.count(table, len(here))
         if count != len(here):
             raise FederationError(
                 f"the model's '{table.name}' must have {len(here)} rows, but the message has {count}."
             )
-        values, at = _read_model_values(message, at, table, count)
+        values = reader.model_values(table, count)
         model[table.name] = np.zeros((table.rows, table.width), values.dtype)
         model[table.name][here] = values
-    _finish(message, at)
+    reader.end()
     return model
 
 
@@ -136,33 +130,31 @@ def decode_changes(
     message: bytes, base: Arrays, publishes: MessageSpec, listed: Ints
 ) -> dict[str, NDArray[Any]]:
     """What `decode_model` gives of the whole message; refuses changes of another model than `base`."""
-    _check_header(message, publishes, CHANGES)
-    at = HEADER_BYTES + HASH_BYTES
-    _require(len(message), at, "base")
-    named = hashlib.sha256(encode_model(base, publishes, listed)).digest()
-    if message[HEADER_BYTES:at] != named:
+    reader = _Reader(message, publishes, CHANGES)
+    at = reader.passed(HASH_BYTES, "base")
+    named, stated = (
+        hashlib.sha256(encode_model(base, publishes, listed)).digest(),
+        message[at : at + HASH_BYTES],
+    )
+    if stated != named:
         raise FederationError(
-            f"changes must be of the model {named.hex()[:16]} that is here, but are of "
-            f"{message[HEADER_BYTES:at].hex()[:16]}; download the whole model."
+            f"changes must be of the model {named.hex()[:16]} that is here, but are of {stated.hex()[:16]}; "
+            "download the whole model."
         )
-    changes: list[tuple[TableSpec, Ints, NDArray[Any]]] = []
+    model: dict[str, NDArray[Any]] = {}
     for table in publishes.tables:
         there = _row_numbers(table, listed)
-        count, at = _read_count(message, at, table, len(there))
-        index, at = _read_index(message, at, table, count)
+        index = reader.index(table, reader.count(table, len(there)))
         if (np.diff(index) <= 0).any() or not np.isin(index, there).all():
             raise FederationError(
                 f"the changed rows of '{table.name}' must be on offer and ascend, but do not; download the "
                 "whole model."
             )
-        values, at = _read_model_values(message, at, table, count)
-        changes.append((table, index, values))
-    _finish(message, at)
-    model: dict[str, NDArray[Any]] = {}
-    for table, index, values in changes:
+        values = reader.model_values(table, len(index))
         model[table.name] = np.zeros((table.rows, table.width), values.dtype)
-        model[table.name][_row_numbers(table, listed)] = _published(base, table, listed)
+        model[table.name][there] = _published(base, table, listed)
         model[table.name][index] = values
+    reader.end()
     return model
 
 
@@ -237,69 +229,72 @@ def _header(declared: MessageSpec, magic: bytes = MAGIC) -> bytes:
     return _HEADER.pack(magic, VERSION, len(declared.tables), declared.mark)
 
 
-def _check_header(message: bytes, declared: MessageSpec, expected: bytes = MAGIC) -> None:
-    _require(len(message), HEADER_BYTES, "header")
-    magic, version, tables, mark = _HEADER.unpack_from(message)
-    if magic != expected or version != VERSION:
-        raise FederationError(
-            f"a message must begin with {expected!r} and version {VERSION}, but begins with {message[:3]!r}."
-        )
-    if tables != len(declared.tables) or mark != declared.mark:
-        raise FederationError(
-            f"a message must follow the declaration {declared.mark:08x} with {len(declared.tables)} tables, "
-            f"but follows {mark:08x} with {tables}; both sides need the same configuration."
-        )
+class _Reader:
+    """A message while it is read, from its header on; no length in it is trusted."""
 
+    def __init__(self, message: bytes, declared: MessageSpec, expected: bytes = MAGIC) -> None:
+        self.message, self.at = message, 0
+        magic, version, tables, mark = _HEADER.unpack_from(message, self.passed(HEADER_BYTES, "header"))
+        if magic != expected or version != VERSION:
+            raise FederationError(
+                f"a message must begin with {expected!r} and version {VERSION}, but begins with "
+                f"{message[:3]!r}."
+            )
+        if tables != len(declared.tables) or mark != declared.mark:
+            raise FederationError(
+                f"a message must follow the declaration {declared.mark:08x} with {len(declared.tables)} "
+                f"tables, but follows {mark:08x} with {tables}; both sides need the same configuration."
+            )
 
-def _read_index(message: bytes, at: int, table: TableSpec, count: int) -> tuple[Ints, int]:
-    _require(len(message), at + count * INDEX_BYTES, f"row numbers of '{table.name}'")
-    wide = np.frombuffer(message, "<u4", count, at)
-    if count and wide.max() >= table.rows:
-        raise FederationError(
-            f"the row numbers of '{table.name}' must stay below {table.rows}, but one is {wide.max()}."
-        )
-    return wide.astype(np.int32), at + count * INDEX_BYTES
+    def passed(self, length: int, what: str) -> int:
+        """Where a part of this length begins, which is passed over."""
+        at, self.at = self.at, self.at + length
+        if len(self.message) < self.at:
+            raise FederationError(
+                f"a message must be at least {self.at} bytes long to hold its {what}, but has "
+                f"{len(self.message)}."
+            )
+        return at
 
+    def count(self, table: TableSpec, most: int) -> int:
+        at = self.passed(COUNT_BYTES, f"number of rows of '{table.name}'")
+        (count,) = _COUNT.unpack_from(self.message, at)
+        if count > most:
+            raise FederationError(
+                f"'{table.name}' must have at most {most} rows, but the message claims {count}."
+            )
+        return int(count)
 
-def _read_count(message: bytes, at: int, table: TableSpec, most: int) -> tuple[int, int]:
-    _require(len(message), at + COUNT_BYTES, f"number of rows of '{table.name}'")
-    (count,) = _COUNT.unpack_from(message, at)
-    if count > most:
-        raise FederationError(f"'{table.name}' must have at most {most} rows, but the message claims {count}.")
-    return count, at + COUNT_BYTES
+    def index(self, table: TableSpec, count: int) -> Ints:
+        at = self.passed(count * INDEX_BYTES, f"row numbers of '{table.name}'")
+        wide = np.frombuffer(self.message, "<u4", count, at)
+        if count and wide.max() >= table.rows:
+            raise FederationError(
+                f"the row numbers of '{table.name}' must stay below {table.rows}, but one is {wide.max()}."
+            )
+        return wide.astype(np.int32)
 
+    def values(self, table: TableSpec, count: int) -> NDArray[Any]:
+        at = self.passed(count * table.value_bytes, f"values of '{table.name}'")
+        kind = np.dtype(table.dtype).newbyteorder("<")
+        values = np.frombuffer(self.message, kind, count * table.width, at).reshape(count, table.width)
+        return values.astype(table.dtype)
 
-def _read_values(message: bytes, at: int, table: TableSpec, count: int) -> tuple[NDArray[Any], int]:
-    _require(len(message), at + count * table.value_bytes, f"values of '{table.name}'")
-    kind = np.dtype(table.dtype).newbyteorder("<")
-    values = np.frombuffer(message, kind, count * table.width, at).reshape(count, table.width)
-    return values.astype(table.dtype), at + count * table.value_bytes
+    def model_values(self, table: TableSpec, count: int) -> NDArray[Any]:
+        """Rows of a public model: of an int8 table what its numbers stand for."""
+        if table.dtype != "int8":
+            return self.values(table, count)
+        at = self.passed(table.exponent_bytes, f"exponent of '{table.name}'")
+        (exponent,) = struct.unpack_from("<b", self.message, at)
+        if exponent > LARGEST_EXPONENT:
+            raise FederationError(
+                f"the exponent of '{table.name}' must be at most {LARGEST_EXPONENT}, but is {exponent}."
+            )
+        return _multiples(self.values(table, count), exponent)
 
-
-def _read_model_values(message: bytes, at: int, table: TableSpec, count: int) -> tuple[NDArray[Any], int]:
-    """Rows of a public model: of an int8 table what its numbers stand for."""
-    if table.dtype != "int8":
-        return _read_values(message, at, table, count)
-    _require(len(message), at + table.exponent_bytes, f"exponent of '{table.name}'")
-    (exponent,) = struct.unpack_from("<b", message, at)
-    if exponent > LARGEST_EXPONENT:
-        raise FederationError(
-            f"the exponent of '{table.name}' must be at most {LARGEST_EXPONENT}, but is {exponent}."
-        )
-    numbers, at = _read_values(message, at + table.exponent_bytes, table, count)
-    return _multiples(numbers, exponent), at
-
-
-def _require(length: int, needed: int, what: str) -> None:
-    if length < needed:
-        raise FederationError(
-            f"a message must be at least {needed} bytes long to hold its {what}, but has {length}."
-        )
-
-
-def _finish(message: bytes, at: int) -> None:
-    if len(message) != at:
-        raise FederationError(f"a message must end after {at} bytes, but has {len(message)}.")
+    def end(self) -> None:
+        if len(self.message) != self.at:
+            raise FederationError(f"a message must end after {self.at} bytes, but has {len(self.message)}.")
 
 
 def _little(values: NDArray[Any]) -> bytes:

@@ -54,10 +54,6 @@ def _words(block: Longs, secrets: Words) -> Words:
     return philox(counter, secrets)[..., 0]
 
 
-def _at_random(data: Interactions, secrets: Words) -> Longs:
-    return np.zeros(len(data), np.int64)
-
-
 def _rarest(data: Interactions, secrets: Words) -> Longs:
     return np.asarray(data.item_counts, np.int64)[data.by_user.index]
 
@@ -83,11 +79,9 @@ def _by_category(data: Interactions, secrets: Words) -> Floats:
     rows = data.by_user
     block = np.broadcast_to(2**31 + np.arange(len(known)), (len(secrets), len(known)))
     orders = _words(block, secrets[:, None])  # (users, categories): each person's own
-    user, counts = np.repeat(np.arange(data.n_users), np.diff(rows.start)), np.diff(known.start)
-    owned = counts[rows.index]
-    pair = np.repeat(np.arange(len(rows.index)), owned)
-    within = np.arange(owned.sum()) - np.repeat(np.cumsum(owned) - owned, owned)
-    label = known.feature[known.start[rows.index[pair]] + within]
+    user = np.repeat(np.arange(data.n_users), np.diff(rows.start))
+    pair = np.repeat(np.arange(len(rows.index)), np.diff(known.start)[rows.index])
+    label = known.of_each(rows.index)
     predicates = np.array([text.partition("=")[0] for text in known.labels])
     pair, label = (part[(predicates == predicates[-1])[label]] for part in (pair, label))
     first = np.full(len(rows.index), np.inf)
@@ -96,7 +90,7 @@ def _by_category(data: Interactions, secrets: Words) -> Floats:
 
 
 RANKINGS: dict[NonDisclosurePolicy, Ranking] = {
-    "random": _at_random,
+    "random": lambda data, _: np.zeros(len(data), np.int64),
     "categories": _by_category,
     "rarest": _rarest,
     "newest": _newest,

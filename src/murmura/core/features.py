@@ -54,11 +54,9 @@ class ItemFeatures:
 
     def restrict(self, items: Ints) -> ItemFeatures:
         """The features of other items, each by its place here; -1: nothing is known of it."""
-        known = np.where(items >= 0, self.start[items + 1] - self.start[items], 0)
-        owner = np.repeat(np.arange(len(items), dtype=np.int32), known)
-        within = np.arange(len(owner)) - np.repeat(np.cumsum(known) - known, known)
-        pairs = self.feature[self.start[items[owner]] + within]
-        return ItemFeatures.of(self.labels, len(items), owner, pairs)
+        here = np.flatnonzero(items >= 0).astype(np.int32)
+        owner = np.repeat(here, np.diff(self.start)[items[here]])
+        return ItemFeatures.of(self.labels, len(items), owner, self.of_each(items[here]))
 
     @property
     def items(self) -> int:
@@ -71,8 +69,10 @@ class ItemFeatures:
 
     def of_each(self, items: Ints) -> Ints:
         """The features of these items one after the other, each as often as it occurs."""
-        parts = [self.of_item(item) for item in items.tolist()]
-        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+        known = np.diff(self.start)[items]
+        within = np.arange(known.sum()) - np.repeat(np.cumsum(known) - known, known)
+        found: Ints = self.feature[np.repeat(self.start[items], known) + within]
+        return found
 
     def of_items(self, items: Ints) -> Ints:
         """The features that any of these items has, ascending."""

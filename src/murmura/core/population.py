@@ -7,7 +7,7 @@ every released sum, for audits.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -75,19 +75,13 @@ class Population:
         if self.statistics is not None:  # a group takes part where no member of it refuses
             refusing = groups[(groups >= 0) & ~self.statistics]
             statistics = np.bincount(refusing, minlength=len(secrets)) == 0
-        return Population(
-            start,
-            self.item[order],
-            self.value[order],
-            self.consent[order],
-            secrets,
-            self.per_round,
-            member_places(groups)[owner[order]],
-            statistics,
-            self.samples,
-            {name: group_means(groups, column, len(secrets)) for name, column in self.attributes.items()},
-            None if self.time is None else self.time[order],
-        )
+        columns = ("item", "value", "consent", "time")
+        moved: dict[str, Any] = {
+            name: column[order] for name in columns if (column := getattr(self, name)) is not None
+        }
+        said = {name: group_means(groups, column, len(secrets)) for name, column in self.attributes.items()}
+        moved |= {"person": member_places(groups)[owner[order]], "statistics": statistics, "attributes": said}
+        return replace(self, start=start, secrets=secrets, **moved)
 
     def rng(self, client: int, round: int) -> Rng:
         """The randomness of one client in one round."""

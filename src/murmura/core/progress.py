@@ -32,27 +32,16 @@ class SilentProgress(Progress):
     """Nobody listens."""
 
 
-class NamedProgress(Progress):
+class NamedProgress:
     """Tells a listener whose tasks these are: "bpr-mf: epochs"."""
 
     def __init__(self, listener: Progress, name: str) -> None:
         self.listener, self.name = listener, name
+        self.advance, self.carried, self.end = listener.advance, listener.carried, listener.end
 
     def begin(self, task: str, total: int) -> None:
         """With the name before it."""
         self.listener.begin(f"{self.name}: {task}", total)
-
-    def advance(self, steps: int = 1) -> None:
-        """As it is."""
-        self.listener.advance(steps)
-
-    def carried(self, length: int) -> None:
-        """As it is."""
-        self.listener.carried(length)
-
-    def end(self) -> None:
-        """As it is."""
-        self.listener.end()
 
 
 SILENT = SilentProgress()

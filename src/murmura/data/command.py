@@ -34,7 +34,7 @@ def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False
 
     rows = []
     for source in every_source().values():
-        here = not source.files or (data_dir is not None and source.fits(data_dir / source.place))
+        here = not source.files or (data_dir is not None and source.fits(data_dir / source.name))
         if as_json:
             row = {"name": source.name, "title": source.title, "here": here, "owner": source.owner}
             typer.echo(json.dumps({**row, "licence": source.licence, "url": source.url}))
@@ -238,7 +238,8 @@ def _under(rules: str, dataset: Dataset) -> dict[str, Any]:
 
 def _features(dataset: Dataset, rules: str) -> ItemFeatures:
     """All that is known of the items, or what takes part under a protocol."""
-    from murmura.engine.protocol import prepare, protocol
+    from murmura.engine.prepared import prepare
+    from murmura.engine.protocol import protocol
 
     known = dataset.catalogue.item_features()
     if known is None:

@@ -85,14 +85,14 @@ def describe_features(name: str, known: ItemFeatures, top: int = 20) -> dict[str
         "by_hop": dict(zip(map(str, hops.tolist()), counts.tolist())),
         "items_per_feature": _quantiles(shared),
         "features_per_item": _quantiles(each),
-        "by_predicate": dict(Counter(_predicate(label) for label in known.labels)),
+        "by_predicate": dict(
+            Counter(
+                readable_predicate(label.partition("=")[0]) if "=" in label else "feature"
+                for label in known.labels
+            )
+        ),
         "most_frequent": [{"name": known.name(code), "items": int(shared[code])} for code in often],
     }
-
-
-def _predicate(label: str) -> str:
-    predicate, sign, _ = label.partition("=")
-    return readable_predicate(predicate) if sign else "feature"
 
 
 def _quantiles(counts: Longs) -> dict[str, float]:

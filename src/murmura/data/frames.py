@@ -19,13 +19,6 @@ from murmura.data.tables.interactions_file import as_frame, read_frame
 NAME = "frame"  # what a data set is called that has no file
 
 
-def is_frame(given: object) -> bool:
-    """Whether something is a frame of polars, pandas or their like, or columns by name."""
-    return isinstance(given, pl.DataFrame | pl.LazyFrame | Mapping) or (
-        hasattr(given, "columns") and hasattr(given, "__getitem__")
-    )
-
-
 def is_sparse(given: object) -> bool:
     """Whether something is a matrix or array of scipy.sparse."""
     return hasattr(given, "tocoo")
@@ -147,12 +140,11 @@ def _as_polars(frame: object) -> pl.DataFrame:
         return frame
     if isinstance(frame, Mapping):
         return pl.DataFrame(dict(frame))
-    if not is_frame(frame):
+    if not (hasattr(frame, "columns") and hasattr(frame, "__getitem__")):
         raise SettingError(
             f"a frame must be one of polars or pandas, or columns by name, but it is a {type(frame).__name__}."
         )
-    names: list[Any] = list(frame.columns)  # type: ignore[attr-defined]
-    return pl.DataFrame([_column(str(name), frame[name]) for name in names])  # type: ignore[index]
+    return pl.DataFrame([_column(str(name), frame[name]) for name in frame.columns])
 
 
 def _column(name: str, column: Any) -> pl.Series:

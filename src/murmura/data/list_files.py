@@ -72,15 +72,6 @@ OURS = ("user", "rank", "item", "score")  # recommendations.tsv of a run folder
 READ = ("auto", "murmura", *FORMATS)
 
 
-class ListRow(NamedTuple):
-    """One place of one list, as text."""
-
-    number: int  # of the line in the file
-    user: str
-    item: str
-    score: str
-
-
 def write_lists(path: Path, lists: RankedLists, data: Interactions, form: str, tag: str = "murmura") -> None:
     """Write lists under own ids.
 
@@ -116,50 +107,40 @@ def read_lists(path: Path, data: Interactions, form: str = "auto") -> RankedList
     """
     if form not in READ:
         raise SettingError(f"--format must be one of {', '.join(READ)}, but it is '{form}'.")
-    lines = [line.rstrip("\r") for line in read_text(path).content.decode().split("\n")]
-    found = list(_lines(path, lines, form))
-    if not found:
-        raise DataError(f"{path}: the file must hold lists, but has none.")
-    numbers = [line.number for line in found]
-    must = "be one of the {:,} of this data, but is not; give the data and protocol the lists were made with"
-    user = codes_in_file(path, data.users, [line.user for line in found], numbers, "user", must)
-    item = codes_in_file(path, data.items, [line.item for line in found], numbers, "item", must)
-    score = np.array([_number(path, line) for line in found])
-    order = np.lexsort((np.arange(len(user)), -score, user))
-    user, item, score = user[order], item[order], score[order]
-    who, start, size = np.unique(user, return_index=True, return_counts=True)
-    place = np.arange(len(user)) - np.repeat(start, size)
-    items = np.full((len(who), int(size.max())), NO_ITEM, np.int32)
-    scores = np.full(items.shape, -np.inf, np.float32)
-    row = np.repeat(np.arange(len(who)), size)
-    items[row, place], scores[row, place] = item, score
-    return RankedLists(who.astype(np.int32), items, scores)
-
-
-def _lines(path: Path, lines: list[str], form: str) -> Iterator[ListRow]:
-    known = _guess(path, lines) if form == "auto" else form
-    separator = None if known == "trec" else "\t"
+    lines = [(number, line) for number, line in read_text(path).lines() if line.strip()]
+    known = _guess(path, lines[0][1]) if form == "auto" else form
     header = OURS if known == "murmura" else FORMATS[known].lists
+    rows = [(number, line.split(None if known == "trec" else "\t")) for number, line in lines]
+    if header and tuple(rows.pop(0)[1]) != header:
+        raise DataError(f"{path}: a {known} file must begin with {' '.join(header)}, but does not.")
+    if not rows:
+        raise DataError(f"{path}: the file must hold lists, but has none.")
     width = 6 if known == "trec" else len(header) or 3
-    places = {"murmura": (0, 2, 3), "trec": (0, 2, 4)}.get(known, (0, 1, 2))
-    for number, line in enumerate(lines, start=1):
-        fields = line.split(separator)
-        if not line.strip():
-            continue
-        if header and number == 1:
-            if tuple(fields) != header:
-                raise DataError(f"{path}: a {known} file must begin with {' '.join(header)}, but does not.")
-            continue
+    for number, fields in rows:
         if len(fields) != width:
             raise DataError(
                 f"{path}, line {number}: a {known} list must have {width} fields, but here are {len(fields)}."
             )
-        yield ListRow(number, *(fields[place] for place in places))
+    places = {"murmura": (0, 2, 3), "trec": (0, 2, 4)}.get(known, (0, 1, 2))
+    users, items, scores = ([fields[place] for _, fields in rows] for place in places)
+    numbers = [number for number, _ in rows]
+    must = "be one of the {:,} of this data, but is not; give the data and protocol the lists were made with"
+    user = codes_in_file(path, data.users, users, numbers, "user", must)
+    item = codes_in_file(path, data.items, items, numbers, "item", must)
+    score = np.array([_score(path, *one) for one in zip(numbers, scores)])
+    order = np.lexsort((np.arange(len(user)), -score, user))
+    user, item, score = user[order], item[order], score[order]
+    who, start, size = np.unique(user, return_index=True, return_counts=True)
+    place = np.arange(len(user)) - np.repeat(start, size)
+    lists = np.full((len(who), int(size.max())), NO_ITEM, np.int32)
+    listed = np.full(lists.shape, -np.inf, np.float32)
+    row = np.repeat(np.arange(len(who)), size)
+    lists[row, place], listed[row, place] = item, score
+    return RankedLists(who.astype(np.int32), lists, listed)
 
 
-def _guess(path: Path, lines: list[str]) -> str:
+def _guess(path: Path, first: str) -> str:
     """The form the first line shows."""
-    first = next((line for line in lines if line.strip()), "")
     fields = tuple(first.split("\t"))
     if fields == OURS:
         return "murmura"
@@ -188,11 +169,11 @@ def codes_in_file(
     return codes.astype(np.int64)
 
 
-def _number(path: Path, line: ListRow) -> float:
+def _score(path: Path, number: int, text: str) -> float:
     try:
-        value = float(line.score)
+        value = float(text)
     except ValueError:
         value = float("nan")
     if np.isnan(value):
-        raise DataError(f"{path}, line {line.number}: the score must be a number, but it is {line.score!r}.")
+        raise DataError(f"{path}, line {number}: the score must be a number, but it is {text!r}.")
     return value

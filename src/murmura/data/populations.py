@@ -184,14 +184,12 @@ class PopulationWriter:
         return PopulationFiles.open(self.folder)
 
 
-def write_population(
-    folder: Path, rows: Rows, items: int, size: int = RANGE, about: str = ""
-) -> PopulationFiles:
+def write_population(folder: Path, rows: Rows, items: int, size: int = RANGE) -> PopulationFiles:
     """Write clients that are in memory, so many in a range."""
     writer = PopulationWriter(folder, items)
     for first in range(0, rows.clients, size):
         writer.add(rows.cut(first, min(first + size, rows.clients)))
-    return writer.close(about)
+    return writer.close()
 
 
 def joined(parts: list[Rows]) -> Rows:
@@ -202,15 +200,11 @@ def joined(parts: list[Rows]) -> Rows:
     start = np.concatenate([[0], *(part.start[1:] + begin for part, begin in zip(parts, starts))])
     found: dict[str, Any] = {"item": np.concatenate([part.item for part in parts])}
     for name in {name for part in parts for name in part.columns}:
-        found[name] = np.concatenate([_column(part, name) for part in parts])
+        sizes = (len(part.item) if name in ROW_COLUMNS else part.clients for part in parts)
+        # a column that other parts have is left out only where it is 1 everywhere
+        columns = (part.columns.get(name, np.ones(size, np.bool_)) for part, size in zip(parts, sizes))
+        found[name] = np.concatenate(list(columns))
     return Rows(start, **found)
-
-
-def _column(rows: Rows, name: str) -> NDArray[Any]:
-    """A column that other parts have; it is left out only where it is 1 everywhere."""
-    size = len(rows.item) if name in ROW_COLUMNS else rows.clients
-    column: NDArray[Any] = rows.columns.get(name, np.ones(size, np.bool_))
-    return column
 
 
 def _refuse_unfit(rows: Rows, items: int) -> None:

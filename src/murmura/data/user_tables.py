@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +14,9 @@ from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
 from murmura.core.interactions import Attributes, Vocabulary
 from murmura.core.schedule import Grouping
+from murmura.data.tables.column_kinds import TextLayout
 from murmura.data.tables.text_file import read_text
+from murmura.data.tables.text_table import lines
 
 WORDS = {"true": 1.0, "false": 0.0}
 
@@ -52,8 +53,9 @@ def attributes_of_file(path: Path, users: Vocabulary, user: str = "user") -> Att
 
 def _table(path: Path) -> tuple[list[str], list[list[str]]]:
     """The header of a table, and its rows, the first of them on line 2; a row of another width is refused."""
-    text = read_text(path).content.decode().splitlines()
-    header, *rows = csv.reader(text, delimiter="\t" if "\t" in text[0] else ",")
+    text = read_text(path)
+    separator = "\t" if b"\t" in text.content.partition(b"\n")[0] else ","
+    header, *rows = (fields or [] for _, fields in lines(text, TextLayout(separator, quoted=True)))
     for line, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise DataError(

@@ -152,7 +152,15 @@ def rating_errors(predicted: Floats, actual: Floats, user: Ints | None = None) -
     a user code gives the means over groups of the FedSPLIT tables.
     """
     predicted, actual = np.asarray(predicted, np.float64), np.asarray(actual, np.float64)
-    _check(predicted, actual, user)
+    lengths = {len(column) for column in (predicted, actual, user) if column is not None}
+    if lengths == {0} or len(lengths) != 1:
+        raise DataError(
+            f"predicted, actual and user must be equally long and not empty, but have {sorted(lengths)} rows."
+        )
+    if not (np.isfinite(predicted).all() and np.isfinite(actual).all()):
+        raise DataError(
+            "predicted and actual ratings must be finite numbers, but some are not; predict every row."
+        )
     error = predicted - actual
     square, size = error**2, np.abs(error)
     mse_all, mae_all = float(square.mean()), float(size.mean())
@@ -165,15 +173,3 @@ def rating_errors(predicted: Floats, actual: Floats, user: Ints | None = None) -
     per_user = {"RMSE": np.sqrt(mse), "MSE": mse, "MAE": mae}
     values |= {f"{key}u": float(column.mean()) for key, column in per_user.items()}
     return Evaluation(values, per_user, users.astype(np.int32))
-
-
-def _check(predicted: Floats, actual: Floats, user: Ints | None) -> None:
-    lengths = {len(column) for column in (predicted, actual, user) if column is not None}
-    if lengths == {0} or len(lengths) != 1:
-        raise DataError(
-            f"predicted, actual and user must be equally long and not empty, but have {sorted(lengths)} rows."
-        )
-    if not (np.isfinite(predicted).all() and np.isfinite(actual).all()):
-        raise DataError(
-            "predicted and actual ratings must be finite numbers, but some are not; predict every row."
-        )

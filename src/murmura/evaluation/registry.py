@@ -102,16 +102,12 @@ DEFAULT_METRICS = ("P", "R", "nDCG", "IC", "G")  # the table of `compare`
 ALL_METRICS = tuple(row.key for row in _ROWS if not isinstance(row, LabelMetric))
 
 
-def _row(name: str, found: object) -> Row | None:
-    return found if isinstance(found, Row) and found.key == name else None
-
-
 METRICS: Registry[Row] = Registry(
     "metric",
     "murmura.metrics",
     {row.key: row for row in _ROWS},
     "a UserMetric, SystemMetric or LabelMetric whose key is the name of its entry point",
-    _row,
+    lambda name, found: found if isinstance(found, Row) and found.key == name else None,
 )
 
 

@@ -219,23 +219,14 @@ class PairedDifference:
 
 def pair_tests(key: str, pairs: Sequence[tuple[Named, Named]]) -> list[PairedDifference]:
     """The first of every pair against its second, corrected for their number; none without a user of both."""
-    sides = [paired(line.people, other.people, key) for line, other in pairs]
-    known = [place for place, both in enumerate(sides) if len(differences(*both))]
-    by_t, by_rank = (adjust([compare_values(*sides[place], test).p for place in known]) for test in TESTS)
-    apart = {str(place): differences(*sides[place]) for place in known}
-    intervals = bootstrap_intervals(apart)
-    return [
-        PairedDifference(
-            key,
-            pairs[place][0].label,
-            pairs[place][1].label,
-            len(difference),
-            intervals[str(place)],
-            float(p_t),
-            float(p_rank),
-            int((difference > 0).sum()),
-            int((difference == 0).sum()),
-            int((difference < 0).sum()),
-        )
-        for place, p_t, p_rank, difference in zip(known, by_t, by_rank, apart.values())
-    ]
+    sides = [(line, other, paired(line.people, other.people, key)) for line, other in pairs]
+    known = [one for one in sides if len(differences(*one[2]))]
+    by_t, by_rank = (adjust([compare_values(*both, test).p for *_, both in known]) for test in TESTS)
+    apart = [differences(*both) for *_, both in known]
+    intervals = bootstrap_intervals({str(place): column for place, column in enumerate(apart)})
+    found = []
+    for (line, other, _), d, interval, p_t, p_rank in zip(known, apart, intervals.values(), by_t, by_rank):
+        counts = (int(np.count_nonzero(sign)) for sign in (d > 0, d == 0, d < 0))
+        names = key, line.label, other.label
+        found.append(PairedDifference(*names, len(d), interval, float(p_t), float(p_rank), *counts))
+    return found

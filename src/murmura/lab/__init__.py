@@ -1,1 +1,1 @@
-"""What studies of papers need: attacks, analyses, reproductions, rivals, tuned groups, protections."""
+"""What studies need: attacks, analyses, reproductions, sources, rivals, groups, blends, protections."""

@@ -30,14 +30,12 @@ from murmura.testing.checks import (
     assert_close,
     assert_same_bits,
     assert_same_ledger,
-    same_update,
-)
-from murmura.testing.completeness import (
     check_model,
     declared,
     exchanges,
     made,
     require,
+    same_update,
     skip_unless,
 )
 from murmura.testing.data import checkerboard, rated_checkerboard

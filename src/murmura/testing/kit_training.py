@@ -28,8 +28,16 @@ from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan, federation_info
 from murmura.runtimes.inprocess import InProcess
-from murmura.testing.checks import assert_same_bits, assert_same_ledger, frozen
-from murmura.testing.completeness import check_step, exchanges, made, pure, require
+from murmura.testing.checks import (
+    assert_same_bits,
+    assert_same_ledger,
+    check_step,
+    exchanges,
+    frozen,
+    made,
+    pure,
+    require,
+)
 from murmura.testing.data import crowd, labelled
 
 CHANNELS = (

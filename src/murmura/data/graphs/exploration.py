@@ -7,18 +7,17 @@ section 6.5.2. A chain that meets an entity twice, the item's own above all, say
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
-import numpy as np
 import polars as pl
 from pydantic import Field
 
-from murmura.core.arrays import Bools, Ints, Longs
+from murmura.core.arrays import Ints
 from murmura.core.catalogue import Relation
 from murmura.core.features import HOP, predicate_of
 from murmura.core.settings import settings
 from murmura.data.graphs.graph_triples import BLANK
+from murmura.data.tables.side_file import relation_of
 
 PREFIXES = {
     "dbo": "http://dbpedia.org/ontology/",
@@ -47,46 +46,6 @@ class Exploration:
     exclude: tuple[tuple[str, ...], ...] = (EXCLUDED,)
 
 
-@dataclass(frozen=True, eq=False)
-class _Links:
-    """A graph as codes: entity e has the links start[e] : start[e + 1]."""
-
-    entities: pl.Series  # ascending
-    predicates: pl.Series  # ascending
-    start: Longs  # (entities + 1,)
-    predicate: Ints  # (links,)
-    end: Ints  # (links,)
-
-    @staticmethod
-    def of(triples: pl.DataFrame) -> _Links:
-        triples = triples.unique()
-        entities = pl.concat([triples["subject"], triples["object"]]).unique().sort()
-        predicates = triples["predicate"].unique().sort()
-        subject, end = _codes(triples["subject"], entities), _codes(triples["object"], entities)
-        predicate = _codes(triples["predicate"], predicates)
-        order = np.lexsort((end, predicate, subject))
-        start = np.concatenate([[0], np.cumsum(np.bincount(subject, minlength=len(entities)))])
-        return _Links(entities, predicates, start.astype(np.int64), predicate[order], end[order])
-
-    def allowed(self, excluded: tuple[str, ...]) -> Bools:
-        """Which predicates may be followed."""
-        full = [prefixed for name in excluded for prefixed in (name, _expanded(name))]
-        return (~self.predicates.is_in(full)).to_numpy()
-
-
-@dataclass(frozen=True, eq=False)
-class _Chains:
-    """Where chains of links stand: from which item, over which predicates, through which entities."""
-
-    item: Ints  # (chains,)
-    kind: Ints  # (chains,) into `kinds`
-    kinds: tuple[str, ...]  # the predicates of a chain, as a label has them
-    passed: Ints  # (chains, hops + 1) the last is where it ends
-
-    def rows(self, kept: Bools) -> _Chains:
-        return _Chains(self.item[kept], self.kind[kept], self.kinds, self.passed[kept])
-
-
 def explore(triples: pl.DataFrame, item: Ints, entity: pl.Series, rules: Exploration) -> Relation:
     """The features of items, each of which stands in the graph as an entity (or as several).
 
@@ -96,87 +55,56 @@ def explore(triples: pl.DataFrame, item: Ints, entity: pl.Series, rules: Explora
         entity: Where each stands in the graph.
         rules: How far to go and what to leave out.
     """
-    links = _Links.of(triples)
-    allowed = [links.allowed(names) for names in rules.exclude[: rules.hops]]
-    allowed += [np.ones(len(links.predicates), np.bool_)] * (rules.hops - len(allowed))
-    place = _codes(entity, links.entities)
-    here = place >= 0
-    start = _Chains(item[here], np.zeros(here.sum(), np.int32), ("",), place[here][:, None])
-    found = _Found(links.entities)
-    first = _step(links, start, allowed[0])
+    graph = _Graph(triples, rules)
+    start = pl.DataFrame({"item": item, "e0": graph.codes(entity)}).drop_nulls()
+    found = [pl.DataFrame(schema={"item": pl.Int32, "label": pl.String})]
     # features of different predicates never meet: one at a time saves memory
-    for kind in range(len(first.kinds)):
-        chains = first.rows(first.kind == kind)
-        found.keep(chains, rules.feature_items)
-        for follow in allowed[1:]:
-            chains = _step(links, chains, follow)
-            found.keep(chains, rules.feature_items)
-    return found.relation()
+    for chains in graph.step(start, 0).partition_by("p0"):
+        found.append(graph.features(chains, 0))
+        for hop in range(1, rules.hops):
+            chains = graph.step(chains, hop)
+            found.append(graph.features(chains, hop))
+    every = pl.concat(found)
+    return relation_of(every["item"].to_numpy(), every["label"])
 
 
-class _Found:
-    """The features that enough items have."""
+class _Graph:
+    """A graph as codes. A chain of links is a row: an item, entities e0, e1, ... and predicates p0, p1, ..."""
 
-    def __init__(self, entities: pl.Series) -> None:
-        self.entities = entities
-        self.named = ~entities.str.starts_with(BLANK).to_numpy()
-        self.labels: list[str] = []
-        self.item: list[Ints] = []
-        self.label: list[Ints] = []
+    def __init__(self, triples: pl.DataFrame, rules: Exploration) -> None:
+        self.rules = rules
+        self.entities = pl.concat([triples["subject"], triples["object"]]).unique().sort()
+        self.predicates = triples["predicate"].unique().sort()
+        self.written = pl.Series([predicate_of(name) for name in self.predicates], dtype=pl.String)
+        self.named = ~self.entities.str.starts_with(BLANK)  # a blank node is only passed through
+        triples = triples.unique()
+        predicate = triples["predicate"].cast(pl.Enum(self.predicates)).to_physical()
+        links = {name: self.codes(triples[name]) for name in ("subject", "object")}
+        self.links = pl.DataFrame({**links, "predicate": predicate})
 
-    def keep(self, chains: _Chains, least: int) -> None:
-        """Take the ends of these chains that so many items share; a blank node is only passed through."""
-        end = chains.passed[:, -1]
-        named = self.named[end]
-        feature, code = np.unique(
-            chains.kind[named].astype(np.int64) * len(self.entities) + end[named], return_inverse=True
-        )
-        pairs = np.unique(np.stack([code, chains.item[named]], axis=1), axis=0)
-        frequent = np.bincount(pairs[:, 0], minlength=len(feature)) >= least
-        kept = pairs[frequent[pairs[:, 0]]]
-        place = np.cumsum(frequent) - 1 + len(self.labels)
-        kind, thing = np.divmod(feature[frequent], len(self.entities))
-        names = self.entities.gather(thing).to_list()
-        self.labels += [f"{chains.kinds[k]}={' '.join(name.split())}" for k, name in zip(kind, names)]
-        self.item.append(kept[:, 1].astype(np.int32))
-        self.label.append(place[kept[:, 0]].astype(np.int32))
+    def codes(self, names: pl.Series) -> pl.Series:
+        """The place of each text among the entities, null where it is none of them."""
+        return names.cast(pl.Enum(self.entities), strict=False).to_physical()
 
-    def relation(self) -> Relation:
-        """All of them, labels ascending."""
-        order = np.array(sorted(range(len(self.labels)), key=self.labels.__getitem__), np.int32)
-        place = np.empty(len(order), np.int32)
-        place[order] = np.arange(len(order), dtype=np.int32)
-        item, label = (np.concatenate([np.empty(0, np.int32), *parts]) for parts in (self.item, self.label))
-        return Relation(tuple(self.labels[at] for at in order), item, place[label])
+    def step(self, chains: pl.DataFrame, hop: int) -> pl.DataFrame:
+        """Every chain one link further, over the predicates to follow, to an entity it has not passed."""
+        excluded = self.rules.exclude[hop] if hop < len(self.rules.exclude) else ()
+        parts = (name.partition(":") for name in excluded)
+        full = [PREFIXES[prefix] + rest for prefix, _, rest in parts if prefix in PREFIXES]
+        follow = ~self.predicates.is_in([*excluded, *full])
+        links = self.links.filter(follow.gather(self.links["predicate"]))
+        links = links.rename({"predicate": f"p{hop}", "object": f"e{hop + 1}"})
+        longer = chains.join(links, left_on=f"e{hop}", right_on="subject")
+        return longer.filter(pl.col(f"e{hop + 1}") != pl.col(f"e{passed}") for passed in range(hop + 1))
 
-
-def _step(links: _Links, chains: _Chains, follow: Bools) -> _Chains:
-    """Every chain one link further, over the predicates to follow, to an entity it has not passed."""
-    last = chains.passed[:, -1]
-    many = links.start[last + 1] - links.start[last]
-    chain = np.repeat(np.arange(len(last)), many)
-    link = np.arange(len(chain)) - np.repeat(np.cumsum(many) - many, many) + links.start[last[chain]]
-    new = follow[links.predicate[link]]
-    for passed in chains.passed.T:
-        new &= links.end[link] != passed[chain]
-    chain, link = chain[new], link[new]
-    predicates = len(links.predicates)
-    joint = chains.kind[chain].astype(np.int64) * predicates + links.predicate[link]
-    kinds, kind = np.unique(joint, return_inverse=True)
-    names = [predicate_of(name) for name in links.predicates.gather(kinds % predicates).to_list()]
-    before = [chains.kinds[at] for at in kinds // predicates]
-    joined = tuple(f"{path}{HOP}{name}" if path else name for path, name in zip(before, names))
-    passed = np.concatenate([chains.passed[chain], links.end[link][:, None]], axis=1)
-    return _Chains(chains.item[chain], kind.astype(np.int32), joined, passed)
-
-
-def _codes(column: pl.Series, names: pl.Series) -> Ints:
-    """The place of each text among the names, -1 where it is none of them."""
-    codes = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int32)
-    return codes.fill_null(-1).to_numpy()
-
-
-def _expanded(name: str) -> str:
-    """A predicate written with one of the usual prefixes, in full."""
-    prefix, _, rest = name.partition(":")
-    return PREFIXES[prefix] + rest if prefix in PREFIXES else name
+    def features(self, chains: pl.DataFrame, hop: int) -> pl.DataFrame:
+        """The items and labels of what these chains end at, where so many items share it."""
+        path, end = [f"p{place}" for place in range(hop + 1)], f"e{hop + 1}"
+        pairs = chains.filter(self.named.gather(chains[end])).select("item", *path, end).unique()
+        pairs = pairs.filter(pl.len().over(*path, end) >= self.rules.feature_items)
+        found = pairs.select(*path, end).unique()
+        paths = zip(*(self.written.gather(found[place]) for place in path))
+        ends = (" ".join(name.split()) for name in self.entities.gather(found[end]))
+        labels = [f"{HOP.join(names)}={name}" for names, name in zip(paths, ends)]
+        found = found.with_columns(label=pl.Series(labels, dtype=pl.String))
+        return pairs.join(found, on=[*path, end]).select("item", "label")

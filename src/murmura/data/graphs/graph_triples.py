@@ -92,8 +92,7 @@ def read_ntriples(file: SideFile) -> pl.DataFrame:
     rows: list[tuple[str, str, str]] = []
     path = file.text.path
     within = f"{BLANK}{path.name}/"
-    for number, line in enumerate(file.text.content.decode().split("\n"), 1):
-        line = line.removesuffix("\r")
+    for number, line in file.text.lines():
         found = _TRIPLE.fullmatch(line)
         triple = _parts(found, within) if found else None
         if triple is not None:

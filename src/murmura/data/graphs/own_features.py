@@ -20,7 +20,7 @@ from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, Exploration, exp
 from murmura.data.graphs.feature_table import read_features, read_labels, read_mapping
 from murmura.data.graphs.graph_triples import Graph, is_graph, read_graph, table_of_triples, whole_graph
 from murmura.data.tables.column_kinds import quoted_names
-from murmura.data.tables.side_file import SideFile, column_for, relation_of
+from murmura.data.tables.side_file import TRIPLES, SideFile, column_for, relation_of
 from murmura.data.tables.text_file import read_text
 
 
@@ -76,17 +76,31 @@ def _featured(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Ca
     path, links = files.features, catalogue.links
     if files.mapping is not None:
         links, item, entity = _mapped(catalogue, files, notes)
-    else:
-        item, entity = _own_entities(catalogue)
+    else:  # at the links of their source, or under their own ids
+        named = catalogue.items.labels.astype(np.str_) if links is None else links
+        item = np.flatnonzero(named != "").astype(np.int32)
+        entity = pl.Series(named[item].tolist(), dtype=pl.String)
     graph = _graph(path, files)
     if graph is None:
         features = _table(path, catalogue, files, notes)
     else:
         notes.extend(graph.notes)
-        _require_places(path, graph.triples["subject"], entity)
+        subjects = graph.triples["subject"]
+        if not subjects.is_in(entity.to_list()).any():
+            raise DataError(
+                f"{path}: it must say something of the items, but none of them is a subject such as "
+                f"{quoted_names(subjects.head(1).to_list())}; they were looked for as "
+                f"{quoted_names(entity.head(3).to_list())}; say where they stand (mapping, --mapping)."
+            )
         features = explore(graph.triples, item, entity, files.rules)
     if not len(features.item):
-        raise DataError(_nothing(path, graph is not None, files.rules))
+        rules = files.rules
+        raise DataError(
+            f"{path}: the table must give enough items of the data a feature, but does not; name another file."
+            if graph is None
+            else f"{path}: {rules.feature_items} items must share a feature within {rules.hops} hops, but none "
+            "do; ask for fewer items (feature_items, --feature-items) or say where the items stand (mapping)."
+        )
     without = len(catalogue.items) - len(np.unique(features.item))
     if without:
         all_items = len(catalogue.items)
@@ -99,7 +113,7 @@ def _graph(path: Path, files: FeatureFiles) -> Graph | None:
     if is_graph(path):
         return read_graph(path, files.skip_bad)
     file = SideFile.of(read_text(path), files.skip_bad)
-    if not file.is_graph and (file.names or files.mapping is None):
+    if file.names != TRIPLES and (file.names or files.mapping is None):
         return None
     return whole_graph(path, table_of_triples(file), file.notes)
 
@@ -127,34 +141,6 @@ def _mapped(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> tupl
     codes = file.known_items(catalogue.items, ids, notes)
     here = codes >= 0
     return column_for(catalogue.items, codes, entity), codes[here], entity.filter(pl.Series(here))
-
-
-def _own_entities(catalogue: Catalogue) -> tuple[Ints, pl.Series]:
-    """Items at the links of their source, or under their own ids."""
-    named = catalogue.items.labels.astype(np.str_) if catalogue.links is None else catalogue.links
-    item = np.flatnonzero(named != "").astype(np.int32)
-    return item, pl.Series(named[item].tolist(), dtype=pl.String)
-
-
-def _require_places(path: Path, subjects: pl.Series, entity: pl.Series) -> None:
-    """Refuse a graph that says nothing of any item."""
-    if not subjects.is_in(entity.to_list()).any():
-        raise DataError(
-            f"{path}: it must say something of the items, but none of them is a subject such as "
-            f"{quoted_names(subjects.head(1).to_list())}; they were looked for as "
-            f"{quoted_names(entity.head(3).to_list())}; say where they stand (mapping, --mapping)."
-        )
-
-
-def _nothing(path: Path, graph: bool, rules: Exploration) -> str:
-    if not graph:
-        return (
-            f"{path}: the table must give enough items of the data a feature, but does not; name another file."
-        )
-    return (
-        f"{path}: {rules.feature_items} items must share a feature within {rules.hops} hops, but none "
-        "do; ask for fewer items (feature_items, --feature-items) or say where the items stand (mapping)."
-    )
 
 
 def _labelled(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Catalogue:

@@ -30,7 +30,7 @@ class DownloadError(MurmuraError):
 
 def fetch(source: Source, data_dir: Path, progress: Progress = SILENT) -> list[Path]:
     """Download what is missing or differs; answers the files that are now in place. Nothing is half-written."""
-    folder = data_dir / source.place
+    folder = data_dir / source.name
     wanted = [file for file in source.files if not _good(folder / file.name, file)]
     if not wanted:
         return [folder / file.name for file in source.files]

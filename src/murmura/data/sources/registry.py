@@ -18,21 +18,9 @@ from murmura.data.frames import from_frame, from_sparse, is_sparse
 from murmura.data.graphs.exploration import EXCLUDED
 from murmura.data.reading import READING_KEYS, Reading, described
 from murmura.data.repeats import DuplicateRule, positives_of
-from murmura.data.sources import (
-    amazon,
-    foursquare,
-    librarything,
-    linked_subsets,
-    movielens,
-    synthetic,
-)
-from murmura.data.sources.source import Source, SourceFolder
+from murmura.data.sources import movielens, synthetic
+from murmura.data.sources.source import Source
 from murmura.data.tables import interactions_file
-
-
-def _source(name: str, found: object) -> Source | None:
-    return found if isinstance(found, Source) and found.name == name else None
-
 
 # a new source is one file and one row here
 SOURCES: Registry[Source] = Registry(
@@ -46,21 +34,21 @@ SOURCES: Registry[Source] = Registry(
             movielens.ML_100K,
             movielens.ML_LATEST_SMALL,
             movielens.ML_LATEST,
-            amazon.DIGITAL_MUSIC,
-            foursquare.ITALY,
-            foursquare.BRAZIL,
-            foursquare.CANADA,
-            linked_subsets.YAHOO_MOVIES,
-            linked_subsets.FACEBOOK_BOOKS,
-            librarything.LIBRARYTHING,
         )
     }
-    | {  # of samples with labels
+    | {  # of the papers
+        "amazon-digital-music": "murmura.lab.sources.amazon:DIGITAL_MUSIC",
+        "foursquare-italy": "murmura.lab.sources.foursquare:ITALY",
+        "foursquare-brazil": "murmura.lab.sources.foursquare:BRAZIL",
+        "foursquare-canada": "murmura.lab.sources.foursquare:CANADA",
+        "yahoo-movies": "murmura.lab.sources.linked_subsets:YAHOO_MOVIES",
+        "facebook-books": "murmura.lab.sources.linked_subsets:FACEBOOK_BOOKS",
+        "librarything": "murmura.lab.sources.librarything:LIBRARYTHING",
         "mnist": "murmura.lab.classification.mnist:MNIST",
         "celeba": "murmura.lab.classification.celeba:CELEBA",
     },
     "a Source whose name is that of its entry point",
-    _source,
+    lambda name, found: found if isinstance(found, Source) and found.name == name else None,
 )
 ALIASES = {"embedded": movielens.EMBEDDED.name, "demo": movielens.EMBEDDED.name}
 MADE_UP: dict[str, Callable[[], Dataset]] = {"synth": synthetic.synth, "checkerboard": synthetic.board}
@@ -157,9 +145,9 @@ def _load(name_or_path: str | Path, data_dir: Path | str | None, how: Reading) -
     if name in MADE_UP:
         return MADE_UP[name]()
     if source is not None:
-        return _read(source, _folder_of(source, data_dir), how.skip_bad)
+        return source.load(_folder_of(source, data_dir), how.skip_bad)
     if path.is_dir():
-        return _read(recognise(path), path, how.skip_bad)
+        return recognise(path).load(path, how.skip_bad)
     if not name or interactions_file.looks_like_a_file(name) or path.exists():
         return interactions_file.read(path, how)
     raise SettingError(unknown_name(name))
@@ -203,41 +191,27 @@ def data_folder(data_dir: Path | str | None) -> Path | None:
 def recognise(folder: Path) -> Source:
     """The source a folder is shaped like: by its name first, then by the files in it."""
     known = every_source().values()
-    by_name = [source for source in known if source.place == folder.name]
+    by_name = [source for source in known if source.name == folder.name]
     by_files = [source for source in known if not any("*" in file.name for file in source.files)]
     for source in [*by_name, *by_files]:
         if source.fits(folder):
             return source
-    if any(_starts_with(path, foursquare.HEADER) for path in folder.glob("*.tsv")):
-        return foursquare.country(folder.name)
-    if any(_starts_with(path, amazon.HEADER) for path in folder.glob("*.tsv")):
-        return amazon.category(folder.name, "*.tsv")
-    if any(folder.glob("ratings_*.csv*")):
-        return amazon.category(folder.name, "ratings_*.csv")
+    for source in known:
+        if source.like is not None and (found := source.like(folder)) is not None:
+            return found
     raise DataError(
         f"{folder}: it must be a file, or a folder shaped like one of {', '.join(SOURCES)}, but it is a folder "
         "with other files; name a file inside it."
     )
 
 
-def _starts_with(path: Path, header: str) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(header)) == header.encode()
-
-
 def _folder_of(source: Source, data_dir: Path | str | None) -> Path:
     folder = data_folder(data_dir)
     if folder is not None:
-        return folder / source.place
+        return folder / source.name
     if not source.files:
         return Path()
     raise DataError(
         f"{source.name} is read from a data folder, but none is given: set {DATA_DIR} or pass --data-dir, "
-        f"then {source.advice(Path('<data folder>') / source.place)}."
+        f"then {source.advice(Path('<data folder>') / source.name)}."
     )
-
-
-def _read(source: Source, path: Path, skip_bad: bool) -> Dataset:
-    folder = SourceFolder(path, source, skip_bad)
-    folder.refuse_if_missing()
-    return source.read(folder)

@@ -36,22 +36,25 @@ def side(name: str, sha256: str | None = None) -> SourceFile:
 class Source:
     """A public data set: its owner, its terms, its files and how they become a Dataset."""
 
-    name: str
+    name: str  # of its folder under the data folder, too
     title: str
     owner: str
     licence: str
     url: str  # the owner's page about it
     files: tuple[SourceFile, ...]
     read: Callable[[SourceFolder], Dataset]
-    folder: str = ""  # under the data folder; "" means the name
     archive: str | None = None  # where a zip file with all files lies
     files_at: str | None = None  # or where the files lie one by one
     how: str = ""  # what to do when it cannot be downloaded
+    like: Callable[[Path], Source | None] | None = None  # the source of another folder of such files
 
-    @property
-    def place(self) -> str:
-        """The name of its folder under the data folder."""
-        return self.folder or self.name
+    def load(self, folder: Path, skip_bad: bool) -> Dataset:
+        """The data set in a folder; where a required file is absent, says what to get and where to put it."""
+        if missing := self.missing(folder):
+            raise DataError(
+                f"{self.name} needs {', '.join(missing)}, but {folder} has no such file: {self.advice(folder)}."
+            )
+        return self.read(SourceFolder(folder, self, skip_bad))
 
     def missing(self, folder: Path) -> list[str]:
         """The required files that are not in `folder`."""
@@ -131,14 +134,14 @@ class SourceFolder:
         text = self.text(name, layout.encoding if layout else "utf-8")
         return SideFile(text, layout) if layout else SideFile.of(text)
 
-    def refuse_if_missing(self) -> None:
-        """Say what to get and where to put it when a required file is absent."""
-        missing = self.source.missing(self.path)
-        if missing:
-            raise DataError(
-                f"{self.source.name} needs {', '.join(missing)}, but {self.path} has no such file: "
-                f"{self.source.advice(self.path)}."
-            )
+
+def begins(folder: Path, header: str) -> bool:
+    """Whether a tab-separated file of a folder begins with this header."""
+    for path in folder.glob("*.tsv"):
+        with path.open("rb") as file:
+            if file.read(len(header)) == header.encode():
+                return True
+    return False
 
 
 def _present(path: Path) -> bool:

@@ -7,7 +7,6 @@ client), so that it could be made again without the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -118,6 +117,14 @@ class ItemLine:
         bounds = edges[np.searchsorted(group_of_item[by_group], np.arange(plan.groups + 1))]
         return ItemLine(by_group, edges, bounds)
 
+    def draw(self, plan: SyntheticSettings, rng: np.random.Generator, own: Ints) -> Longs:
+        """An item for each taste, by popularity: of that taste, or of all."""
+        faithful = rng.random(len(own)) < plan.taste
+        low = np.where(faithful, self.bounds[own], 0.0)
+        high = np.where(faithful, self.bounds[own + 1], self.edges[-1])
+        place = np.searchsorted(self.edges, low + (high - low) * rng.random(len(own)), side="right") - 1
+        return self.item[np.minimum(place, plan.items - 1)]
+
 
 def distinct_pairs(
     plan: SyntheticSettings, rng: np.random.Generator, wanted: Longs, line: ItemLine, group_of_user: Ints
@@ -130,12 +137,11 @@ def distinct_pairs(
     while short.any():
         user = np.repeat(np.arange(plan.users, dtype=np.int64), short)
         drawn: Longs = np.empty(len(user), np.int64)
-        for block in _blocks(len(user)):
+        for first in range(0, len(user), BLOCK):
+            block = slice(first, first + BLOCK)
             own = group_of_user[user[block]]
-            if attempt < PATIENCE:
-                item = line.item[_draw(plan, rng, own, line.edges, line.bounds)]
-            else:
-                item = rng.integers(plan.items, size=len(own))
+            uniform = attempt >= PATIENCE
+            item = rng.integers(plan.items, size=len(own)) if uniform else line.draw(plan, rng, own)
             drawn[block] = user[block] * plan.items + item
         pairs = _distinct(np.concatenate([pairs, drawn]))
         owner = pairs // plan.items
@@ -155,15 +161,6 @@ def _distinct(numbers: Longs) -> Longs:
     return ordered[first]
 
 
-def _draw(plan: SyntheticSettings, rng: np.random.Generator, own: Ints, edges: Floats, bounds: Floats) -> Longs:
-    """Places in the items ordered by group: from the own group's stretch of the line, or from all of it."""
-    faithful = rng.random(len(own)) < plan.taste
-    low = np.where(faithful, bounds[own], 0.0)
-    high = np.where(faithful, bounds[own + 1], edges[-1])
-    place = np.searchsorted(edges, low + (high - low) * rng.random(len(own)), side="right") - 1
-    return np.minimum(place, plan.items - 1)
-
-
 def activity(plan: SyntheticSettings, rng: np.random.Generator) -> Longs:
     """How many rows each user has: one at least, at most half the items, the rest by 1 / sqrt(rank)."""
     most = max(1, plan.items // 2)
@@ -180,10 +177,6 @@ def activity(plan: SyntheticSettings, rng: np.random.Generator) -> Longs:
         counts += extra
         left = plan.interactions - int(counts.sum())
     return counts
-
-
-def _blocks(n: int) -> Iterator[slice]:
-    return (slice(first, first + BLOCK) for first in range(0, n, BLOCK))
 
 
 def refuse_impossible(plan: SyntheticSettings) -> None:

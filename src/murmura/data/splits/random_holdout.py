@@ -46,21 +46,17 @@ class LegacyRandomHoldout(DrawnHoldout):
         """Draw the test part, then the validation part from the rest."""
         stream = np.random.RandomState(self.seed)
 
-        def drawn(rows: Interactions, stage: int) -> Bools:
-            return _shuffled_flags(rows, self.share(stage), stream)
+        def drawn(data: Interactions, stage: int) -> Bools:
+            held: Bools = np.zeros(len(data), np.bool_)
+            rows_of = np.split(np.argsort(data.user, kind="stable"), np.cumsum(data.user_counts)[:-1])
+            for rows in rows_of:
+                flags: Bools = np.zeros(len(rows), np.bool_)
+                flags[floor(len(rows) * (1 - self.share(stage))) :] = True
+                stream.shuffle(flags)
+                held[rows] = flags
+            return held
 
         return apply_rule(self.title, data, drawn, self.validation > 0)
-
-
-def _shuffled_flags(data: Interactions, share: float, stream: np.random.RandomState) -> Bools:
-    held: Bools = np.zeros(len(data), np.bool_)
-    rows_of = np.split(np.argsort(data.user, kind="stable"), np.cumsum(data.user_counts)[:-1])
-    for rows in rows_of:
-        flags: Bools = np.zeros(len(rows), np.bool_)
-        flags[floor(len(rows) * (1 - share)) :] = True
-        stream.shuffle(flags)
-        held[rows] = flags
-    return held
 
 
 @settings
@@ -149,25 +145,14 @@ class KFold:
 
     def apply(self, data: Interactions) -> Split:
         """The split of one fold."""
-        return self._split(data, self.assign(data), self.fold)
-
-    def folds(self, data: Interactions) -> tuple[Split, ...]:
-        """The splits of all folds."""
-        fold_of = self.assign(data)
-        return tuple(self._split(data, fold_of, fold) for fold in range(self.k))
-
-    def assign(self, data: Interactions) -> Longs:
-        """The fold of each row."""
         start = np.random.default_rng([self.seed, 1]).integers(self.k, size=data.n_users)
-        return (random_place(data, self.seed, 0) + start[data.user]) % self.k
-
-    def _split(self, data: Interactions, fold_of: Longs, fold: int) -> Split:
+        fold_of = (random_place(data, self.seed, 0) + start[data.user]) % self.k
         part: Bytes = np.zeros(len(data), np.uint8)
         if self.validation:
-            part[fold_of == (fold + 1) % self.k] = VALIDATION
-        part[fold_of == fold] = TEST
-        arguments = f"k={self.k}, fold={fold}, validation={str(self.validation).lower()}, seed={self.seed}"
-        return Split(f"k-fold({arguments})", data, part)
+            part[fold_of == (self.fold + 1) % self.k] = VALIDATION
+        part[fold_of == self.fold] = TEST
+        validation = str(self.validation).lower()
+        return Split(f"k-fold(k={self.k}, fold={self.fold}, {validation=!s}, seed={self.seed})", data, part)
 
 
 @settings

@@ -76,8 +76,11 @@ USERS, ITEMS = ("user_id", "user", "userid"), ("item_id", "item", "itemid")
 def write_split(folder: Path, split: Split, form: str, name: str, relevant_from: float | None) -> list[Path]:
     """Write the parts as a tool reads them; for trec the judgements alone. The files that were written."""
     if form == "trec":
-        path = folder / "qrels.txt"
-        write_rows(path, (), _judgements(split.test, relevant_from), " ")
+        path, test = folder / "qrels.txt", split.test
+        relevant = test.value >= (-np.inf if relevant_from is None else relevant_from)
+        names = test.users.labels[test.user].tolist(), test.items.labels[test.item].tolist()
+        judged = ((user, 0, item, int(one)) for user, item, one in zip(*names, relevant.tolist()))
+        write_rows(path, (), judged, " ")
         return [path]
     wanted = format_named(form)
     width = 3 if split.data.time is None else 4
@@ -94,12 +97,6 @@ def _rows(data: Interactions) -> Iterator[Row]:
     columns = [data.users.labels[data.user].tolist(), data.items.labels[data.item].tolist()]
     columns.append([f"{value:.12g}" for value in data.value.tolist()])
     yield from zip(*columns, *([] if data.time is None else [data.time.tolist()]))
-
-
-def _judgements(test: Interactions, relevant_from: float | None) -> Iterator[Row]:
-    for user, item, value in zip(test.user.tolist(), test.item.tolist(), test.value.tolist()):
-        relevant = relevant_from is None or value >= relevant_from
-        yield test.users.labels[user], 0, test.items.labels[item], int(relevant)
 
 
 @settings
@@ -156,18 +153,17 @@ def _files(folder: Path) -> tuple[Path, Path | None, Path]:
 
 def _pairs(file: Path, data: Interactions) -> Longs:
     """The pairs of a file as codes of the data."""
-    lines = [line for line in read_text(file).content.decode().splitlines() if line.strip()]
-    first = [field.partition(":")[0].lower() for field in lines[0].split("\t")]
-    headed = len(first) > 1 and first[0] in USERS and first[1] in ITEMS
-    rows = [line.split("\t")[:2] for line in lines[headed:]]
-    short = next((place for place, row in enumerate(rows, start=1 + headed) if len(row) < 2), None)
+    rows = [(number, line.split("\t")) for number, line in read_text(file).lines() if line.strip()]
+    first = [field.partition(":")[0].lower() for field in rows[0][1]]
+    if len(first) > 1 and first[0] in USERS and first[1] in ITEMS:
+        del rows[0]
+    short = next((number for number, fields in rows if len(fields) < 2), None)
     if short is not None:
         raise DataError(f"{file}, line {short}: a row must be a user, a tab and an item, but has no tab.")
-    numbers = range(1 + headed, len(lines) + 1)
+    numbers = [number for number, _ in rows]
     must = "be in the data, but is not; name the data the split was made of"
-    users, items = zip(*rows) if rows else ((), ())
-    user = codes_in_file(file, data.users, users, numbers, "user", must)
-    item = codes_in_file(file, data.items, items, numbers, "item", must)
+    user = codes_in_file(file, data.users, [fields[0] for _, fields in rows], numbers, "user", must)
+    item = codes_in_file(file, data.items, [fields[1] for _, fields in rows], numbers, "item", must)
     return user * data.n_items + item
 
 

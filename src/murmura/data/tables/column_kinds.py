@@ -93,11 +93,6 @@ def numbers_of(series: pl.Series) -> pl.Series:
     return numbers.set(~(series.str.contains(_NUMBER) & numbers.is_finite()), None)
 
 
-def says_a_number(series: pl.Series) -> pl.Series:
-    """Where a field says a number, finite or not."""
-    return series.str.contains(_NUMBER) | series.str.contains("^(?i)[+-]?(nan|inf|infinity)$")
-
-
 EARLIEST = 315_532_800  # seconds: the beginning of 1980, before which nobody counted in milliseconds
 ORDER_ONLY = EARLIEST  # numbers that end before it are hardly dates: they number rows
 # how many of a unit are a second, the coarsest first
@@ -128,7 +123,8 @@ FORMS: dict[ColumnKind, str] = {
 def times_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
     """The seconds since 1970 that a column of text means; a gap where a field is no such time."""
     times = moments_of(series, kind)
-    return times.set((times < first_of(kind)) | (times >= FURTHEST), None)
+    first = EARLIEST if UNITS.get(kind, 1) > 1 else 0
+    return times.set((times < first) | (times >= FURTHEST), None)
 
 
 def moments_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
@@ -140,11 +136,6 @@ def moments_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
         return whole
     counted = (numbers_of(series) // UNITS[kind]).clip(-1, FURTHEST).cast(pl.Int64)
     return pl.select(pl.coalesce(whole, counted)).to_series()
-
-
-def first_of(kind: ColumnKind) -> int:
-    """The first moment that a column of this kind may hold."""
-    return EARLIEST if UNITS.get(kind, 1) > 1 else 0
 
 
 def in_seconds(series: pl.Series) -> tuple[pl.Series, ColumnKind]:
@@ -247,7 +238,7 @@ def reasons_of(series: pl.Series, kind: ColumnKind) -> pl.Series:
         checks.append((seconds.is_not_null(), "time too small"))
     if kind not in FORMS and kind is not ColumnKind.NUMBER_ID:
         plain = series.str.replace(",", ".", literal=True) if kind is ColumnKind.DECIMAL_COMMA else series
-        checks.append((says_a_number(plain), "not finite"))
+        checks.append((plain.str.contains(f"{_NUMBER}|^(?i)[+-]?(nan|inf|infinity)$"), "not finite"))
     return pl.select(first_reason([*checks, (series.is_not_null(), "unparseable")])).to_series()
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from murmura.core.errors import DataError
 from murmura.data.tables.text_file import TextFile
 
 PARTS = ("user", "item", "value", "time", "category")
@@ -55,18 +54,6 @@ def named(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
 def missing(names: Mapping[str, str]) -> list[str]:
     """The parts that nobody can do without and nobody named."""
     return [part for part in ("user", "item") if part not in names]
-
-
-def by_order(header: Sequence[str], names: Mapping[str, str]) -> dict[str, str]:
-    """A guess to offer: what is known, and the missing ones by the order of the other columns."""
-    free = [name for name in header if name and name not in names.values()]
-    guess = {**names, **dict(zip(missing(names), free))}
-    return {part: guess[part] for part in PARTS if part in guess}
-
-
-def is_known(part: str, name: str) -> bool:
-    """Whether a column of this name needs no explanation."""
-    return name in GUESSES[part]
 
 
 def _default_name(part: str, free: Sequence[str]) -> str | None:
@@ -135,8 +122,8 @@ def first_lines(text: TextFile, count: int = LOOKED_AT) -> list[str]:
 
 def separator_by_name(path: Path, first: str) -> str | None:
     """What the name of a file says about its separator, where its first line has that one."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    by_name = BY_SUFFIX.get(suffixes[-1]) if suffixes else None
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    by_name = BY_SUFFIX.get(suffix)
     return by_name if by_name and by_name in first else None
 
 
@@ -197,15 +184,6 @@ def tidied(text: TextFile) -> tuple[TextFile, str | None]:
 def show_lines(text: TextFile) -> str:
     """The first lines, as an error repeats them below its sentence."""
     return "\n".join(f"  {number} | {line[:160]}" for number, line in enumerate(first_lines(text, SHOWN), 1))
-
-
-def require_columns(text: TextFile, dialect: Dialect) -> None:
-    """Refuse a file that the separator cuts into one column alone."""
-    if max(len(row) for row in dialect.rows) < 2:
-        raise DataError(
-            f"{text.path}: a row must have a user and an item, but its rows have one field; say what "
-            f"stands between fields (--separator).\n{show_lines(text)}"
-        )
 
 
 def _without_remarks(remarks: bytes) -> bytes:

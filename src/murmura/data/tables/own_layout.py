@@ -24,14 +24,12 @@ from murmura.data.tables.column_kinds import (
 )
 from murmura.data.tables.dialect import (
     BY_SUFFIX,
+    GUESSES,
     PARTS,
     Dialect,
-    by_order,
     dialect_of,
-    is_known,
     missing,
     named,
-    require_columns,
     show_lines,
     tidied,
 )
@@ -43,14 +41,15 @@ MOST = 4  # columns without names whose order says enough: user, item, value, ti
 
 def parse_columns(text: str) -> dict[str, str]:
     """`user=a,item=b`: parts of a table to the names of its columns."""
-    return dict(_part_and_name(one) for one in text.split(",") if one)
-
-
-def _part_and_name(text: str) -> tuple[str, str]:
-    part, equals, name = text.partition("=")
-    if not equals or not name.strip():
-        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
-    return part.strip(), name.strip()
+    columns = {}
+    for one in filter(None, text.split(",")):
+        part, _, name = one.partition("=")
+        if not name.strip():
+            raise SettingError(
+                f"--columns must be PART=NAME, but has '{one}'; write for example user=customer."
+            )
+        columns[part.strip()] = name.strip()
+    return columns
 
 
 @settings
@@ -89,11 +88,6 @@ class TableReading:
             )
         return self
 
-    @property
-    def may_repeat(self) -> bool:
-        """Whether a user may meet an item in several rows."""
-        return self.repeats != "refuse"
-
 
 @dataclass(frozen=True)
 class OwnLayout:
@@ -114,19 +108,21 @@ def own_layout(given: TextFile, reading: TableReading) -> OwnLayout:
         )
     text, stated = tidied(given)
     dialect = dialect_of(text, reading.separator or stated, reading.header)
-    require_columns(text, dialect)
-    names: Mapping[str, str]
-    places: dict[str, str | int]
+    if max(len(row) for row in dialect.rows) < 2:
+        raise DataError(
+            f"{text.path}: a row must have a user and an item, but its rows have one field; say what "
+            f"stands between fields (--separator).\n{show_lines(text)}"
+        )
     if dialect.headed:
         names = named(dialect.header, _places(reading.columns, dialect.header))
         require_names(text, dialect.header, names)
-        places = {**names}
+        places: dict[str, str | int] = {**names}
     else:
         names = _by_place(text, dialect, reading.columns)
         places = {part: int(name) - 1 for part, name in names.items()}
     layout = TextLayout(
         dialect.separator, places, header=dialect.headed, width=len(dialect.rows[0]), quoted=dialect.quoted,
-        repeats=reading.may_repeat,
+        repeats=reading.repeats != "refuse",
     )  # fmt: skip
     return OwnLayout(text, layout, names, _said(text, dialect, names, reading.columns))
 
@@ -136,18 +132,23 @@ def require_names(where: TextFile | str, header: Sequence[str], names: Mapping[s
     lacking = missing(names)
     if not lacking:
         return
-    guess = shlex.quote(",".join(f"{part}={name}" for part, name in by_order(header, names).items()))
+    free = [name for name in header if name and name not in names.values()]
+    guess = {**names, **dict(zip(lacking, free))}
+    said = shlex.quote(",".join(f"{part}={guess[part]}" for part in PARTS if part in guess))
     path, lines = (where, "") if isinstance(where, str) else (where.path, f"\n{show_lines(where)}")
     raise DataError(
         f"{path}: it must be clear which column is the {' and which the '.join(lacking)}, but the columns are "
-        f"{quoted_names(list(header))}; say it, perhaps with --columns {guess}{lines and '.'}{lines or '.'}"
+        f"{quoted_names(list(header))}; say it, perhaps with --columns {said}{lines and '.'}{lines or '.'}"
     )
 
 
-def said_columns(names: Mapping[str, str], unused: Sequence[str] = ()) -> str:
-    """Which column was taken for what, and which for nothing."""
+def said_columns(names: Mapping[str, str], columns: Mapping[str, str], header: Sequence[str] = ()) -> str:
+    """Which column was taken for what, and which for nothing; "" where names or `columns` say it."""
+    if set(names) <= set(columns) or all(name in GUESSES[part] for part, name in names.items()):
+        return ""
     taken = ", ".join(f"{part} is {quoted(name)}" for part, name in names.items())
-    return taken + (f"; not used: {quoted_names(list(unused))}" if unused else "")
+    unused = [name for name in header if name and name not in names.values()]
+    return taken + (f"; not used: {quoted_names(unused)}" if unused else "")
 
 
 def _places(columns: Mapping[str, str], header: Sequence[str]) -> dict[str, str]:
@@ -204,9 +205,8 @@ def _said(text: TextFile, dialect: Dialect, names: Mapping[str, str], columns: M
     parts = []
     if not dialect.headed:
         parts.append(f"it has no header: {', '.join(f'{part} is column {at}' for part, at in names.items())}")
-    elif any(not is_known(part, name) for part, name in names.items()) and not set(names) <= set(columns):
-        unused = [name for name in dialect.header if name and name not in names.values()]
-        parts.append(said_columns(names, unused))
+    elif said := said_columns(names, columns, dialect.header):
+        parts.append(said)
     by_name = next((BY_SUFFIX[s] for s in text.path.suffixes if s in BY_SUFFIX), None)
     if by_name is not None and dialect.separator != by_name:
         parts.append(f"fields are separated by {quoted(dialect.separator)}")

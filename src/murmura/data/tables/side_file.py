@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +29,7 @@ class SideFile:
     text: TextFile
     layout: TextLayout
     names: tuple[str, ...] = ()  # of the header; () where there is none
+    item_column: str | None = None  # a usual name in the header, or its first if that speaks of items
     skip_bad: bool = False  # whether bad rows are counted and left out; otherwise the first one is an error
     bad: Counter[str] = field(default_factory=Counter)
 
@@ -39,19 +40,11 @@ class SideFile:
         cut = separator_by_name(text.path, first) or sniff_separator(text.path, [first])
         may_quote = cut in (",", ";")
         names = tuple(name.strip('"') if may_quote else name for name in first.split(cut))
-        headed = names == TRIPLES or _item_column(names) is not None
+        default = next((name for name in GUESSES["item"] if name in names), None)
+        item = default or named(names[:1], {}).get("item")
+        headed = names == TRIPLES or item is not None
         layout = TextLayout(cut, header=headed, width=len(names), quoted=may_quote)
-        return SideFile(text, layout, names if headed else (), skip_bad)
-
-    @property
-    def item_column(self) -> str | None:
-        """The header's name of the items; None: no header says it."""
-        return _item_column(self.names)
-
-    @property
-    def is_graph(self) -> bool:
-        """Whether the header says that the rows are triples."""
-        return self.names == TRIPLES
+        return SideFile(text, layout, names if headed else (), item, skip_bad)
 
     def rows(self, least: int, strict: bool = False) -> Iterator[list[str]]:
         """The rows, each of at least so many fields; strict: of exactly as many, none of them empty."""
@@ -108,12 +101,6 @@ class SideFile:
     def notes(self) -> tuple[str, ...]:
         """What is to be said about the rows that were left out so far."""
         return left_out(self.text.path.name, self.bad)
-
-
-def _item_column(names: Sequence[str]) -> str | None:
-    """The column of items: one of the usual names anywhere, or the first one if it speaks of items."""
-    default = next((name for name in GUESSES["item"] if name in names), None)
-    return default or named(names[:1], {}).get("item")
 
 
 def codes_of(items: Vocabulary, ids: pl.Series) -> Ints:

@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,11 @@ class TextFile:
     path: Path
     content: bytes
     sha256: str
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Every line with its number from 1, without its end."""
+        for number, line in enumerate(io.BytesIO(self.content), 1):
+            yield number, line.decode().removesuffix("\n").removesuffix("\r")
 
 
 def read_text(path: Path, encoding: str = "utf-8") -> TextFile:

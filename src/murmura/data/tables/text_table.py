@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -90,8 +91,6 @@ def _well_quoted(content: bytes, separator: str) -> bool:
     return bool((before & (after | (closing == len(text) - 1))).all())
 
 
-_ADVICE = "correct the line or skip bad rows (skip_bad, --skip-bad)"
-
 Rows = Iterable[tuple[int, list[str] | None]]  # number and fields of a line; None for fields that are broken
 
 
@@ -101,20 +100,22 @@ def read_careful(
     """The good rows and the count of bad ones by reason; without `skip_bad` the first bad row is an error."""
     cut = _cut(rows, columns, width)
     values = [values_of(cut[one.part], one.kind).alias(one.part) for one in columns]
-    good = cut.select(good=pl.col("fields") == width).to_series()
+    good = cut["fields"] == width
     for column in values:
         good &= column.is_not_null()
     found = pl.DataFrame([*values, cut["line"]]).filter(good)
     first = pl.col("line").first().over("user", "item")
-    again = found.select("line", first=first).filter(pl.col("first") != pl.col("line"))
-    if repeats:
-        again = again.clear()
-    wrong = _why(cut.filter(~good), columns, width)
-    if not skip_bad and len(wrong) + len(again):
-        raise DataError(f"{path}, line {_first_bad(wrong, again, cut, columns, width)}; {_ADVICE}.")
-    twice = again.select("line", reason=pl.lit("duplicate pair"))
-    bad = Counter(pl.concat([wrong.select("line", "reason"), twice]).sort("line")["reason"].to_list())
-    return found.join(again, on="line", how="anti", maintain_order="left").drop("line"), bad
+    again = found.select("line", first=first).filter(pl.col("first") != pl.col("line"), not repeats)
+    bad = _reasons(cut.filter(~good), columns, width)
+    bad |= dict.fromkeys(again["line"].to_list(), "duplicate pair")
+    if bad and not skip_bad:
+        row = cut.row(by_predicate=pl.col("line") == min(bad), named=True)
+        why = _sentence(row, columns, width, dict(again.iter_rows()))
+        raise DataError(
+            f"{path}, line {row['line']}: {why}; correct the line or skip bad rows (skip_bad, --skip-bad)."
+        )
+    found = found.join(again, on="line", how="anti", maintain_order="left").drop("line")
+    return found, Counter(bad[line] for line in sorted(bad))
 
 
 def _cut(rows: Rows, columns: tuple[ColumnSpec, ...], width: int) -> pl.DataFrame:
@@ -125,67 +126,47 @@ def _cut(rows: Rows, columns: tuple[ColumnSpec, ...], width: int) -> pl.DataFram
         count.append(-1 if fields is None else len(fields))
         for column, of in zip(columns, text):
             of.append(fields[column.place] if fields is not None and len(fields) == width else None)
-    texts = {column.part: pl.Series(of, dtype=pl.String) for column, of in zip(columns, text)}
-    return pl.DataFrame(
-        {"line": pl.Series(line, dtype=pl.Int64), "fields": pl.Series(count, dtype=pl.Int64), **texts}
-    )
+    schema = {"line": pl.Int64, "fields": pl.Int64, **{one.part: pl.String for one in columns}}
+    return pl.DataFrame([line, count, *text], schema)
 
 
-def _why(cut: pl.DataFrame, columns: tuple[ColumnSpec, ...], width: int) -> pl.DataFrame:
-    """The line, the reason and the part of each row that cannot be used: the first that is wrong with it."""
-    reasons = [pl.when(pl.col("fields") < 0).then(pl.lit("broken line"))]
-    reasons.append(pl.when(pl.col("fields") != width).then(pl.lit("wrong number of fields")))
-    parts = [pl.when(pl.col("fields") != width).then(pl.lit(""))]
+def _reasons(bad: pl.DataFrame, columns: tuple[ColumnSpec, ...], width: int) -> dict[int, str]:
+    """The reason of each line that cannot be used: the first thing that is wrong with it."""
+    fields = pl.col("fields")
+    reasons = [pl.when(fields < 0).then(pl.lit("broken line"))]
+    reasons.append(pl.when(fields != width).then(pl.lit("wrong number of fields")))
     for column in columns:
-        name, text = column.part, cut[column.part]
+        name, text = column.part, bad[column.part]
         why = reasons_of(text, column.kind)
         message = pl.when(why.str.contains(name, literal=True)).then(why).otherwise(why + f" {name}")
-        bad = values_of(text, column.kind).is_null()
-        reasons.append(pl.when(bad).then(message))
-        parts.append(pl.when(bad).then(pl.lit(name)))
-    return cut.select("line", reason=pl.coalesce(*reasons), part=pl.coalesce(*parts))
+        reasons.append(pl.when(values_of(text, column.kind).is_null()).then(message))
+    return dict(bad.select("line", reason=pl.coalesce(*reasons)).iter_rows())
 
 
-def _first_bad(
-    wrong: pl.DataFrame, again: pl.DataFrame, cut: pl.DataFrame, columns: tuple[ColumnSpec, ...], width: int
-) -> str:
-    """The number of the first line that cannot be used, and the sentence about it."""
-    line = min([*wrong["line"].head(1), *again["line"].head(1)])
-    row = cut.row(by_predicate=pl.col("line") == line, named=True)
-    if line not in wrong["line"].head(1):
-        before = again["first"][0]
+def _sentence(row: dict[str, Any], columns: tuple[ColumnSpec, ...], width: int, again: dict[int, int]) -> str:
+    """What is wrong with a row; `again` has the first line of each pair that a line repeats."""
+    if row["line"] in again:
         pair = f"user {quoted(row['user'])} and item {quoted(row['item'])}"
-        return f"{line}: {pair} must meet once, but they already met in line {before}"
+        return f"{pair} must meet once, but they already met in line {again[row['line']]}"
     if row["fields"] < 0:
-        return f"{line}: a line must be cut into fields by its quotes, but this one is broken"
+        return "a line must be cut into fields by its quotes, but this one is broken"
     if row["fields"] != width:
-        return f"{line}: a row must have {width} fields, but this has {row['fields']}"
-    column = next(one for one in columns if one.part == wrong["part"][0])
+        return f"a row must have {width} fields, but this has {row['fields']}"
+    bad = (one for one in columns if values_of(pl.Series([row[one.part]]), one.kind)[0] is None)
+    column = next(bad)
     must = f"the {column.part} ({quoted(column.title)}) must be {column.kind.value}"
-    return f"{line}: {must}, but is {quoted(row[column.part])}"
+    return f"{must}, but is {quoted(row[column.part])}"
 
 
 def lines(text: TextFile, layout: TextLayout) -> Iterator[tuple[int, list[str] | None]]:
     """The lines of a file that are not blank, cut as the layout says."""
-    rows = _quoted_lines(text, layout) if layout.quoted else _plain_lines(text, layout)
-    if layout.header:
-        next(rows, None)
-    return rows
-
-
-def _plain_lines(text: TextFile, layout: TextLayout) -> Iterator[tuple[int, list[str]]]:
-    for place, line in enumerate(_decoded(text), 1):
-        line = line.removesuffix("\n").removesuffix("\r")
-        if line:
-            yield place, line.split(layout.separator)
-
-
-def _decoded(text: TextFile) -> Iterator[str]:
-    return (line.decode() for line in io.BytesIO(text.content))
+    plain = ((number, line.split(layout.separator)) for number, line in text.lines() if line)
+    return islice(_quoted_lines(text, layout) if layout.quoted else plain, int(layout.header), None)
 
 
 def _quoted_lines(text: TextFile, layout: TextLayout) -> Iterator[tuple[int, list[str] | None]]:
-    reader = csv.reader(_decoded(text), delimiter=layout.separator, strict=True)
+    decoded = (line.decode() for line in io.BytesIO(text.content))
+    reader = csv.reader(decoded, delimiter=layout.separator, strict=True)
     while True:
         first = reader.line_num + 1
         try:
@@ -222,7 +203,7 @@ def read_table(text: TextFile, layout: TextLayout, skip_bad: bool = False) -> Ch
     columns, width = _resolve(text, layout)
     frame = read_fast(text, layout, columns, width)
     bad: Counter[str] = Counter()
-    if frame is None or (not layout.repeats and _has_duplicates(frame)):
+    if frame is None or (not layout.repeats and frame.n_unique(["user", "item"]) < len(frame)):
         frame, bad = read_careful(text.path, lines(text, layout), columns, width, layout.repeats, skip_bad)
     if not len(frame):
         left = f"; left out: {describe_bad(bad)}" if bad else ""
@@ -270,12 +251,6 @@ def encode(column: pl.Series) -> tuple[Vocabulary, Ints]:
     return Vocabulary(known), places[ids - low]
 
 
-def _has_duplicates(frame: pl.DataFrame) -> bool:
-    (_, user), (items, item) = encode(frame["user"]), encode(frame["item"])
-    pairs = np.sort(user.astype(np.int64) * len(items) + item)
-    return bool((pairs[1:] == pairs[:-1]).any())
-
-
 def _resolve(text: TextFile, layout: TextLayout) -> tuple[tuple[ColumnSpec, ...], int]:
     """Which column is where, by the header or by the layout, and how many fields a row has."""
     header = _header(text, layout)
@@ -310,7 +285,8 @@ def _kind_of(text: TextFile, layout: TextLayout, part: str, place: int) -> Colum
 
     fields = column(SAMPLE)
     if part == "value":
-        return _kind_of_values(fields)
+        commas, points = fields.str.contains(DECIMAL_COMMA), fields.str.contains(".", literal=True)
+        return ColumnKind.DECIMAL_COMMA if commas.any() and not points.any() else ColumnKind.VALUE
     kind = kind_of_times(fields)
     if not tells_day_from_month(kind, fields):
         every = column(None)
@@ -321,8 +297,3 @@ def _kind_of(text: TextFile, layout: TextLayout, part: str, place: int) -> Colum
                 f"such as {quoted(fields[0])}; write them as 2012-04-30."
             )
     return kind
-
-
-def _kind_of_values(fields: pl.Series) -> ColumnKind:
-    commas, points = fields.str.contains(DECIMAL_COMMA), fields.str.contains(".", literal=True)
-    return ColumnKind.DECIMAL_COMMA if commas.any() and not points.any() else ColumnKind.VALUE

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from murmura.cli import federation_options
 from murmura.cli.console import say
+from murmura.device.commands import federation_options
 
 if TYPE_CHECKING:
     from murmura.device.folder import DeviceFolder

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from murmura.cli import federation_options, options
+from murmura.cli import options
 from murmura.cli.console import say, tell
+from murmura.device.commands import federation_options
 
 if TYPE_CHECKING:
     from murmura.device.simulated import RoundReport
@@ -54,7 +55,7 @@ def devices(
     from murmura.device.enrolment import about
     from murmura.device.simulated import SimulatedDevices, register_devices, run_devices
     from murmura.device.visits import ManifestEvents
-    from murmura.runtimes.from_dataset import groups_of, training_rows
+    from murmura.runtimes.simulation import groups_of, training_rows
 
     invited = federation_options.federation(federation)
     url = invited.url

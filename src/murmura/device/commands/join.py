@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from murmura.cli import federation_options, options
+from murmura.cli import options
 from murmura.cli.console import say, tell
 from murmura.core.errors import SettingError
 from murmura.core.locks import OWN, locked
+from murmura.device.commands import federation_options
 
 if TYPE_CHECKING:
     from murmura.core.interactions import Interactions

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from murmura.cli import federation_options
 from murmura.cli.console import say
 from murmura.core.locks import OWN, locked
+from murmura.device.commands import federation_options
 
 
 @federation_options.reaches_others

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from murmura.cli import federation_options, options
+from murmura.cli import options
 from murmura.cli.console import table
+from murmura.device.commands import federation_options
 
 rounds_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Watch and order a federation that is served."

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from murmura.cli import federation_options, options
+from murmura.cli import options
+from murmura.device.commands import federation_options
 
 
 @federation_options.reaches_others
