@@ -14,7 +14,7 @@ PLAYED := tests/core tests/kernels tests/algorithms tests/baselines tests/aggreg
           tests/front/test_notebooks.py tests/studies/test_fidelity.py
 
 .PHONY: demo demo-web federation web quick test test-all test-processors test-neural test-web bench-web pictures test-cluster test-flower test-faults \
-        test-properties check lint types bench bench-core docs site clean
+        test-properties check lint types bench bench-core docs site locks sbom clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -60,6 +60,9 @@ test-cluster: $(VENV)/.test
 # The page and its device: types, golden vectors, a federation it trains in beside Python's, and every promise in a real browser.
 test-web: $(VENV)/.web web/node_modules/.installed
 	cd web && npm run -s check && npm run -s test && npm run -s headless
+	mkdir -p build
+	cd web && MURMURA_PAGE=$(CURDIR)/build/page npm run -s build > ../build/page.log
+	diff -r build/page src/murmura/server/http/static
 	$(PYTEST) tests/browser
 
 # The page in pictures, for the documentation.
@@ -68,6 +71,22 @@ pictures: $(VENV)/.web
 
 bench-web: web/node_modules/.installed
 	cd web && npm run -s bench
+
+# What servers install, with hashes, for every platform and Python from 3.11 on. Run it when a dependency changes or has a hole.
+locks: build/locks/.made
+	build/locks/bin/uv pip compile -q --upgrade --universal --generate-hashes --no-header --python-version 3.11 --extra serve \
+	  pyproject.toml --custom-compile-command "make locks" -o locks/serve.txt
+
+# A bill of materials (CycloneDX) for servers, from their lock, and one for the page, in build/sbom.
+sbom: build/locks/.made
+	mkdir -p build/sbom
+	build/locks/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o build/sbom/serve.json locks/serve.txt
+	cd web && npm sbom --package-lock-only --omit dev --sbom-format cyclonedx > ../build/sbom/page.json
+
+build/locks/.made: pyproject.toml
+	$(PYTHON) -m venv build/locks
+	build/locks/bin/pip --disable-pip-version-check -q install 'cyclonedx-bom>=7,<8' 'uv>=0.5,<1'
+	touch $@
 
 web/node_modules/.installed: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund

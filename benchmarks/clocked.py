@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from murmura.core.contract import Algorithm, Phase
 from murmura.core.kernel import Kernel
-from murmura.engine.federation import Federation
+from murmura.engine.federation import Federation, Runtime
 from murmura.runtimes.inprocess import InProcess
 
 
 @dataclass
-class Clocked:
+class Clocked(Runtime):
     """A runtime that keeps the time of every round."""
 
     inner: InProcess

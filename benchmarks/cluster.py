@@ -29,9 +29,8 @@ from benchmarks.sides import Benchmark, Skipped, Work
 from murmura.algorithms import algorithm
 from murmura.data.populations import RANGE, PopulationFiles, PopulationWriter, Rows
 from murmura.runtimes.ranges import RangePlan
-from murmura.runtimes.sharded_training import SHARD, ShardedTraining
+from murmura.runtimes.sharded_training import SHARD, ShardedTraining, TaskEngine
 from murmura.runtimes.shards import population_info
-from murmura.runtimes.tasks import TaskEngine
 
 CLIENTS, ITEMS, ROWS_EACH = 1_000_000, 50_000, 20
 FEWER = 100_000

@@ -2,6 +2,7 @@
 
 known-item     people of whom the pairs tell another item for certain, once their rarest of at least five owners
                is known
+noisy-item     what the same assertions are worth of the noisy sums at epsilon 4, beside as many items at random
 one-liar       people whose whole history is read after one device has counted four more owners of every item
 model          pair counts that are right to the last one when they are worked out from the published weights
 copied-row     people into whose first ten a cold item comes by one upload: a false count, a popular item's row
@@ -19,9 +20,13 @@ import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
 from murmura.algorithms.cooccurrence.item_model import PairModel, pair_weights, rarest_rows, telling
+from murmura.algorithms.cooccurrence.private import PrivateCooccurrence, symmetric
 from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.channel import EPSILON
 from murmura.core.interactions import Interactions
+from murmura.core.population import ObservedSum
 from murmura.data.sources.registry import load
+from murmura.runtimes.simulation import simulated, small_cohort
 
 LEAST = 5  # the default
 KNOWN = ("ml-1m", "ml-100k", "yahoo-movies")
@@ -56,6 +61,31 @@ def known_item(data: Interactions, G: Floats, counts: Longs) -> Iterator[tuple[s
         right += len(np.intersect1d(others, data.item[data.user == owner[row]]))
     yield "people", len(told), data.n_users
     yield "assertions that are right", right, asserted
+
+
+def noisy_item(data: Interactions) -> Iterator[tuple[str, int, int]]:
+    """Nobody's rarest item of the core tells another one for certain: noise makes equal counts by itself."""
+    seen = list[ObservedSum]()
+    few = small_cohort("fed-ease", {}, data.n_users)
+    simulated("fed-ease", {"epsilon": EPSILON, **few}).fit(data, record_sums=seen.append)
+    pairs = next(one for one in seen if one.phase.name == "pairs")
+    core = PrivateCooccurrence().core(pairs.info)
+    G = symmetric(pairs.total.update.tables["pairs"].values[:, 0].astype(np.float64), len(core))
+    rank = np.full(data.n_items, -1)
+    rank[core] = np.arange(len(core))
+    has = np.zeros((data.n_users, len(core)), np.bool_)
+    known = rank[data.item] >= 0
+    has[data.user[known], rank[data.item[known]]] = True
+    own, asserted, right, chance = G.diagonal(), 0, 0, 0.0
+    for mine in has[has.any(axis=1)]:
+        ranks = np.flatnonzero(mine)
+        rare = ranks[own[ranks].argmin()]
+        others = np.flatnonzero((G[rare] >= own[rare]) & (np.arange(len(core)) != rare))
+        asserted += len(others)
+        right += int(mine[others].sum())
+        chance += len(others) * (len(ranks) - 1) / (len(core) - 1)
+    yield "assertions that are right", right, asserted
+    yield "items at random that are right", round(chance), asserted
 
 
 def one_liar(data: Interactions, G: Floats, counts: Longs) -> Iterator[tuple[str, int, int]]:
@@ -124,6 +154,8 @@ def lines() -> Iterator[Line]:
         G, counts = pairs_of(data), np.asarray(data.item_counts, np.int64)
         for case, found, of in known_item(data, G, counts):
             yield "known-item", name, case, found, of
+        for case, found, of in noisy_item(data):
+            yield "noisy-item", name, case, found, of
         for case, found, of in one_liar(data, G, counts):
             yield "one-liar", name, case, found, of
         yield "model", name, "pair counts", *from_model(G, counts)

@@ -31,8 +31,8 @@ from murmura.core.rng import Rng, server_secret
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.classification.classifier_layout import ClassifierLayout
 from murmura.lab.classification.fedavg import FederatedAveraging
-from murmura.neural.classifier_layout import ClassifierLayout
 from murmura.runtimes.inprocess import InProcess
 
 EQUAL = (100,) * 10  # images of each client
@@ -134,7 +134,7 @@ def alone(sizes: tuple[int, ...]) -> Side:
 
 
 def one_by_one(layout: ClassifierLayout, model: Tables, clients: list[Any]) -> list[Tables]:
-    from murmura.neural.classifier import descend
+    from murmura.lab.classification.classifier import descend
 
     epochs, rate = METHOD.local_epochs, METHOD.learning_rate
     return [descend(layout, model, x, y, [np.arange(len(y))] * epochs, rate) for x, y in clients]
@@ -161,8 +161,8 @@ def side_by_side(layout: ClassifierLayout, model: Tables, inputs: NDArray[Any], 
     import torch
     from torch.func import grad, vmap
 
-    from murmura.neural.classifier import loss
-    from murmura.neural.training_loop import one_thread
+    from murmura.lab.classification.classifier import loss
+    from murmura.lab.neural.training_loop import one_thread
 
     with one_thread():
         n, params = len(inputs), {}

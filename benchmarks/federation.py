@@ -29,7 +29,7 @@ from murmura.device.enrolment import about
 from murmura.device.simulated import RoundReport, SimulatedDevices, register_devices, run_devices
 from murmura.device.trust import agreed_terms
 from murmura.device.visits import ManifestEvents
-from murmura.server.admitter import FILE, Admitter
+from murmura.server.admissions import FILE, Admitter
 from murmura.server.database import ServerDatabase
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.http_transport import HttpTransport

@@ -13,8 +13,9 @@ from benchmarks import world
 from benchmarks.sides import Benchmark, Work
 from murmura.core.catalogue import Dataset, Split
 from murmura.engine.experiment import score_ratings
-from murmura.engine.protocol import protocol, whole_split
-from murmura.lab.groups.group_results import GroupTable, read_groups
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import protocol
+from murmura.lab.groups.group_results import FILE, GroupTable, read_groups
 from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.studies.methods import defaults, method
 
@@ -39,10 +40,9 @@ def grouping() -> Work:
 def fit_and_score(settings: dict[str, object], split: Split) -> Grouping:
     """Seed 0 draws the groups."""
     start = time.process_time()
-    found, groups = score_ratings(method("fedsplit", settings).fit(split.train, 0), split)
+    found, tables = score_ratings(method("fedsplit", settings).fit(split.train, 0), split)
     seconds = time.process_time() - start
-    assert groups is not None
-    return seconds, len(groups.mse), found.values["MSE"], found.values["RMSE/ratings"]
+    return seconds, len([*tables[FILE][1]]), found.values["MSE"], found.values["RMSE/ratings"]
 
 
 def judge_grouping(mine: Grouping, _: None) -> tuple[str, str]:

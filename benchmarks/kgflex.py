@@ -14,7 +14,8 @@ from murmura.core.catalogue import Split
 from murmura.data.sources.registry import load
 from murmura.engine.experiment import score
 from murmura.engine.plan import Plan
-from murmura.engine.protocol import Protocol, protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import Protocol, protocol
 from murmura.runtimes.simulation import simulate
 
 

@@ -5,7 +5,8 @@ from benchmarks.sides import Benchmark, Work
 
 
 def ours() -> Work:
-    from murmura.engine.protocol import protocol, whole_split
+    from murmura.engine.prepared import whole_split
+    from murmura.engine.protocol import protocol
 
     def work() -> tuple[int, int, int]:
         dataset = world.load()

@@ -28,7 +28,8 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, History, RoundContext, ServerState, Total
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.update import SparseRows, Update
-from murmura.engine.protocol import protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import protocol
 from murmura.engine.visit import visit
 from murmura.kernels.packing import add_pairs
 from murmura.studies.methods import defaults, method

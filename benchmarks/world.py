@@ -37,7 +37,8 @@ def with_stars(data: Interactions) -> Interactions:
 @cache
 def split() -> Split:
     """The newest fifth of each user's rows is the test part."""
-    from murmura.engine.protocol import protocol, whole_split
+    from murmura.engine.prepared import whole_split
+    from murmura.engine.protocol import protocol
 
     dataset = load()
     return whole_split(dataset, protocol("fpl", dataset))

@@ -3,7 +3,7 @@ import { defineConfig } from "vite";
 /** The same sources give the same files: fixed names, and nothing renamed, so that anybody can read and compare them. */
 export default defineConfig({
   build: {
-    outDir: "../src/murmura/server/http/static",
+    outDir: process.env.MURMURA_PAGE ?? "../src/murmura/server/http/static",
     emptyOutDir: true,
     target: "es2022",
     minify: false,

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineConfig, type Plugin } from "vite";
 
-const OUT = "../src/murmura/server/http/static";
+const OUT = process.env.MURMURA_PAGE ?? "../src/murmura/server/http/static";
 const SOURCES = ["index.html", "package-lock.json", "vite.config.ts", "vite.sw.config.ts", "public", "src"];
 
 /** The service worker, after the page: one file without others, which knows every other file by its hash. */

@@ -21,8 +21,8 @@ from flwr.serverapp.strategy import FedAvg
 from flwr.simulation import run_simulation
 
 from murmura.core.interactions import Classification
-from murmura.neural.classifier import descend
-from murmura.neural.classifier_layout import ClassifierLayout
+from murmura.lab.classification.classifier import descend
+from murmura.lab.classification.classifier_layout import ClassifierLayout
 
 
 def client_app(folder: Path, settings: dict[str, Any]) -> ClientApp:

@@ -10,12 +10,12 @@ import numpy as np
 
 from murmura.channel.ring import Ring
 from murmura.core.rng import Words
-from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumProtocol, SumSession
+from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumSession
 
 KEY_BITS = 2048
 
 
-class Paillier(SumProtocol):
+class Paillier(SumSession):
     """One server multiplies ciphertexts, one key holder decrypts the product: the sum."""
 
     name: ClassVar[str] = "Paillier"
@@ -24,17 +24,12 @@ class Paillier(SumProtocol):
         "a device that sends nothing is not in the sum; without the key holder there is none"
     )
 
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
-        return _PackedSum(ring, len(clients))
-
-
-class _PackedSum(SumSession):
-    def __init__(self, ring: Ring, clients: int) -> None:
+    def __init__(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> None:
         from phe import generate_paillier_keypair
 
-        super().__init__(ring)
+        super().__init__(clients, ring, lost)
         self.public, self._private = generate_paillier_keypair(n_length=KEY_BITS)
-        self.slot = ring.bits + clients.bit_length()  # sums of so many words do not reach the next slot
+        self.slot = ring.bits + len(clients).bit_length()  # sums of so many words do not reach the next slot
         self.each = (KEY_BITS - 1) // self.slot
         self.sum: list[int] = []
 

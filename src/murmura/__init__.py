@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from murmura.data.frames import to_sparse as to_sparse
     from murmura.data.sources.registry import load as load
     from murmura.engine.federated_model import FederatedModel as FederatedModel
-    from murmura.engine.protocol import PreparedData as PreparedData
+    from murmura.engine.prepared import PreparedData as PreparedData
+    from murmura.engine.prepared import Selection as Selection
+    from murmura.engine.prepared import prepare as prepare
     from murmura.engine.protocol import Protocol as Protocol
-    from murmura.engine.protocol import Selection as Selection
-    from murmura.engine.protocol import prepare as prepare
     from murmura.engine.protocol import protocol as protocol
     from murmura.evaluation import Evaluation as Evaluation
     from murmura.report.result_plot import plot as plot
@@ -68,7 +68,8 @@ _NAMES = {
     "murmura.data.frames": "from_frame from_sparse to_frame to_pandas to_sparse",
     "murmura.data.sources.registry": "load",
     "murmura.engine.federated_model": "FederatedModel",
-    "murmura.engine.protocol": "PreparedData Protocol Selection prepare protocol",
+    "murmura.engine.prepared": "PreparedData Selection prepare",
+    "murmura.engine.protocol": "Protocol protocol",
     "murmura.evaluation": "Evaluation",
     "murmura.report.result_plot": "plot",
     "murmura.runtimes.simulation": "simulate",

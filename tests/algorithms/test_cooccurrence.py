@@ -12,7 +12,6 @@ from murmura.algorithms.cooccurrence.central import PooledEase, PooledItemKnn, P
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
 from murmura.algorithms.cooccurrence.item_model import recency, sole_owners
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
-from murmura.baselines.base import RankingModel
 from murmura.baselines.ease import Ease
 from murmura.baselines.neighbours import ItemKnn
 from murmura.core.arrays import Ints
@@ -23,12 +22,14 @@ from murmura.core.errors import DataError, FederationError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.message import RowBounds
+from murmura.core.model import Model
 from murmura.core.update import SparseRows, Update
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.kernels.item_weights import NearestItems, add_feature_cosines
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import simulated
 from murmura.testing import crowd
 
 SECURE = ChannelSettings(channel="secure-sum", minimum_cohort=1)
@@ -50,7 +51,7 @@ def trained(
     return fit(plan, runtime=InProcess(path=path))  # type: ignore[arg-type]
 
 
-def lists(model: RankingModel) -> Ints:
+def lists(model: Model) -> Ints:
     return model.recommend(np.arange(EVERYONE, dtype=np.int32), 10).item
 
 
@@ -131,7 +132,7 @@ def test_features_of_all_items_or_of_one_say_nothing() -> None:
     assert np.allclose(table, expected)
 
 
-def featured(least: int, **settings: float) -> tuple[FederatedModel, RankingModel, Interactions]:
+def featured(least: int, **settings: float) -> tuple[FederatedModel, Model, Interactions]:
     """Items 2n and 2n + 1 share a feature; the federated model and its pooled twin."""
     train = data()
     items = np.arange(train.n_items, dtype=np.int32)
@@ -297,3 +298,18 @@ def test_pairs_of_half_of_the_people_need_no_larger_reg_and_nobody_is_blamed() -
     assert server.model["ease"][0, 1] > 0.5
     assert np.isfinite(server.model["ease"]).all()
     assert method.breach(server) == ""
+
+
+@pytest.mark.parametrize("cap", [0, 1, 7, 1000])
+def test_no_more_items_of_one_person_than_the_cap_take_part(cap: int) -> None:
+    """The compiled path and the plain one cut alike, and a cap above every history changes nothing."""
+    data = crowd(80, 40)
+    own = {"minimum_cohort": 1, "least": 1, "recency": 0, "cap": cap}
+    seen = list[Any]()
+    by_kernel = simulated("fed-item-knn", own).fit(data)
+    by_client = simulated("fed-item-knn", own).fit(data, record=seen.append)
+    counts = by_kernel.model["counts"]
+    np.testing.assert_array_equal(counts, by_client.model["counts"])
+    assert len(seen) > 0
+    assert counts.sum() == (np.minimum(data.user_counts, cap) if cap else data.user_counts).sum()
+    assert (counts[:, 0] <= data.item_counts).all()

@@ -10,7 +10,8 @@ from murmura.core.errors import DataError, FederationError
 from murmura.core.interactions import Interactions
 from murmura.data.sources.registry import load
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.protocol import protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import protocol
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.testing import crowd

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import ALGORITHMS, algorithm
-from murmura.algorithms.fpl.federank import FedeRank, draw_triples
-from murmura.algorithms.fpl.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL, draw_triples
 from murmura.core.arrays import Floats
 from murmura.core.consent import Consent
 from murmura.core.contract import FederationInfo, History, RoundContext, ServerState, Total
@@ -16,6 +15,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, from_dict
+from murmura.core.update import SparseRows, Update
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
@@ -26,7 +26,7 @@ from murmura.testing.checks import assert_close
 SEED = 4
 
 
-def train(method: FedeRank, schedule: Schedule, path: str = "plain", pi: float = 1.0) -> FederatedModel:
+def train(method: FPL, schedule: Schedule, path: str = "plain", pi: float = 1.0) -> FederatedModel:
     runtime = InProcess(path=path)  # type: ignore[arg-type]
     return fit(Plan(method, crowd(), schedule, consent=Consent(pi=pi), seed=SEED), runtime=runtime)
 
@@ -52,13 +52,20 @@ def sequential_bpr(data: Interactions, steps: int, factors: int) -> tuple[Floats
     return P, Q, b
 
 
-def test_with_nothing_of_ours_switched_on_the_method_is_the_published_one_to_the_bit() -> None:
-    given: dict[str, Any] = {"factors": 4, "triples": "own", "precision": "float32"}
-    for schedule in (Schedule(clients=1, rounds=40), Schedule(clients="all", rounds=3)):
-        published, ours = (train(method(**given), schedule, pi=0.6) for method in (FedeRank, FPL))
-        for name in ("Q", "b"):
-            assert published.model[name].tobytes() == ours.model[name].tobytes()
-        assert published.states["p"].tobytes() == ours.states["p"].tobytes()
+def test_with_nothing_of_ours_switched_on_the_server_adds_alpha_times_the_sum() -> None:
+    method, info, draw = FPL(factors=4), FederationInfo.of(crowd()), np.random.default_rng(0)
+    server, rows = (
+        method.server_init(info, Rng(server_secret(SEED))),
+        np.arange(0, info.items, 2, dtype=np.int32),
+    )
+    sent = draw.normal(size=(len(rows), 5)).astype(np.float32)
+    stepped, _ = method.server_step("train", server, Total(Update({"items": SparseRows(rows, sent)}), 3))
+    for name, gradient in (("Q", sent[:, :-1]), ("b", sent[:, -1])):
+        expected = server.model[name].copy()
+        expected[rows] += np.float32(method.alpha) * gradient
+        assert stepped.model[name].tobytes() == expected.tobytes()
+    assert not server.private
+    assert not stepped.private
 
 
 def test_one_client_one_triple_and_full_sharing_is_exactly_sequential_bpr() -> None:

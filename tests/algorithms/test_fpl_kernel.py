@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
-from murmura.algorithms.fpl.federank import draw_triples
-from murmura.algorithms.fpl.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL, draw_triples
 from murmura.core.consent import Consent
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Purpose, Rng, client_secrets

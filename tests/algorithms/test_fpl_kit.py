@@ -2,20 +2,12 @@
 
 import pytest
 
-from murmura.algorithms.fpl.federank import FedeRank
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.schedule import Schedule
 from murmura.core.settings import changed
 from murmura.testing import AlgorithmKit
 
 pytestmark = pytest.mark.slow
-
-
-class TestPublished(AlgorithmKit):
-    """The paper's file alone, which has no compiled path."""
-
-    def make(self) -> FedeRank:
-        return FedeRank(precision="float64", factors=5, triples="own")
 
 
 class TestOneTriple(AlgorithmKit):

@@ -7,7 +7,8 @@ import pytest
 
 from murmura.core.catalogue import Split
 from murmura.data.sources.registry import load
-from murmura.engine.protocol import protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import protocol
 from murmura.evaluation import evaluate
 from murmura.runtimes.simulation import simulated
 

@@ -213,7 +213,7 @@ def test_a_step_climbs_the_pairwise_likelihood() -> None:
     rng = Rng(client_secrets(0, 1)[0], 4)
     sent = algorithm.client_step(RoundContext(INFO, "train", 4, model), state, shared(1, 1), rng)[1]
     negatives = algorithm.client_negatives(INFO, PINK, rng)
-    from murmura.algorithms.fpl.federank import draw_triples
+    from murmura.algorithms.fpl.fpl import draw_triples
 
     pairs = draw_triples(INFO.listed, PINK.item, 2, rng.stream(Purpose.TRIPLES))
     assert pairs[:, 1].tolist() == negatives.tolist()

@@ -9,7 +9,8 @@ from murmura.core.catalogue import Split
 from murmura.core.errors import DivergenceError
 from murmura.data.sources.registry import load
 from murmura.engine.experiment import experiment
-from murmura.engine.protocol import Protocol, protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import Protocol, protocol
 from murmura.studies.methods import defaults, method
 
 pytestmark = pytest.mark.slow

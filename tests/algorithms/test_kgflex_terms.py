@@ -1,6 +1,7 @@
 """KGFlex's scores are the sums of the terms it shows, and its ledger counts the features that left."""
 
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,9 +104,10 @@ def test_half_of_her_items_are_not_all_of_her_features() -> None:
     assert half[known].mean() < whole[known].mean()
 
 
-def test_a_restored_training_has_the_same_ledger() -> None:
+def test_a_restored_training_has_the_same_ledger(tmp_path: Path) -> None:
     fitted = trained(KGFlex(factors=3), consent=Consent(pi=0.5))
-    again = FederatedModel.restore(fitted.train, fitted.arrays(), fitted.plan.algorithm)
+    fitted.save(tmp_path / "model")
+    again = FederatedModel.load(tmp_path / "model", fitted.train, fitted.plan.algorithm)
     assert again.ledger.summary() == fitted.ledger.summary()
 
 

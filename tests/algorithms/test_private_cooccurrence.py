@@ -144,7 +144,9 @@ def test_noise_of_more_people_is_less_noise_and_says_so() -> None:
 
 
 def test_hopeless_cases_are_refused_before_noise_is_drawn() -> None:
-    with pytest.raises(SettingError, match=r"expect less than the most popular items give; raise epsilon"):
+    with pytest.raises(
+        SettingError, match=r"Expect less than the most popular items give\. About 230 people would do"
+    ):
         private(crowd(60, 40), epsilon=0.5)
     with pytest.raises(SettingError, match="longest sum that clients of one mind make"):
         simulated("cfpl", {"channel": "secure-sum", "clients": "all", "minimum_cohort": 1, "epsilon": 0.5}).fit(

@@ -16,11 +16,11 @@ from murmura.core.contract import Algorithm, ServerState
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.schedule import Schedule
-from murmura.engine import unlearning
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
-from murmura.engine.unlearning import unlearned
 from murmura.kernels.packing import PackedPairs
+from murmura.lab import unlearning
+from murmura.lab.unlearning import unlearned
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

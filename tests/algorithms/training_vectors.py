@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.fpl.federank import draw_triples
+from murmura.algorithms.fpl.fpl import draw_triples
 from murmura.channel.chain import chain
 from murmura.channel.shares import split
 from murmura.core.channel import ChannelSettings

@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 from murmura.cli.app import app
 from murmura.core.errors import MurmuraError, RunError, SettingError
 from murmura.engine.run_folder import Run
-from murmura.lab.audits.audit import audit_folder, audit_run, read_audits
+from murmura.lab.audits.audit import ATTACKS, attack, attacks_on, audit_folder, audit_run, read_audits
 from murmura.lab.audits.colluding_clients import PoisoningAttack
-from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
 from murmura.report import build
 from murmura.runtimes.simulation import simulated
 

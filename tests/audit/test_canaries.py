@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.accountant import epsilon_of, mu_of
 from murmura.channel.chain import Chain
 from murmura.channel.noise import discrete_gaussian
+from murmura.channel.noise_terms import epsilon_of, mu_of
 from murmura.core.arrays import Longs
 from murmura.core.errors import DataError, SettingError
 from murmura.data.sources.synthetic import synth

@@ -5,8 +5,8 @@ import pytest
 
 from murmura.core.rng import Rng, server_secret
 from murmura.evaluation.intervals import Interval, bootstrap_interval
-from murmura.lab.audits.attack import PopularityReference
-from murmura.lab.audits.fedsplit_updates import FedSplitItems, FedSplitMembers
+from murmura.lab.audits.attack import ItemClaims, popularity_reference
+from murmura.lab.audits.fedsplit_updates import fedsplit_items, fedsplit_members
 from murmura.lab.audits.judge import judge
 from tests.audit.worlds import World, world
 
@@ -19,7 +19,7 @@ def letters() -> World:
 
 
 def test_the_item_set_of_a_group_is_read_off_exactly(letters: World) -> None:
-    claims = FedSplitItems().claims(letters.observed, letters.known, STREAM)
+    claims = fedsplit_items(letters.observed, letters.known, STREAM)
     for client in range(letters.people.clients):
         rated = np.unique(letters.people.history(client, 0).item)
         np.testing.assert_array_equal(np.flatnonzero(claims.asserted[client]), rated)
@@ -29,12 +29,12 @@ def test_the_item_set_of_a_group_is_read_off_exactly(letters: World) -> None:
 
 
 def test_members_are_ranked_better_than_by_popularity(letters: World) -> None:
-    def found(attack: FedSplitMembers | PopularityReference) -> Interval:
-        claims = attack.claims(letters.observed, letters.known, STREAM)
+    def found(claims: ItemClaims) -> Interval:
         verdict = judge(claims, letters.people, letters.popularity, letters.known.info.listed)
         assert verdict.victims == letters.known.people
         return bootstrap_interval(verdict.per_client["pm-AUC"])
 
-    popular, members = found(PopularityReference("person")), found(FedSplitMembers())
+    seen = letters.observed, letters.known, STREAM
+    popular, members = found(popularity_reference("person").claims(*seen)), found(fedsplit_members(*seen))
     assert popular.low <= 0.5 <= popular.high
     assert members.low > popular.high

@@ -5,9 +5,9 @@ import pytest
 
 from murmura.core.rng import Rng, server_secret
 from murmura.data.sources.synthetic import synth
-from murmura.lab.audits.attack import claims_of
+from murmura.lab.audits.attack import ItemAttack, claims_of
 from murmura.lab.audits.audit import Audit, audit
-from murmura.lab.audits.fedsplit_updates import FedSplitLearned, logistic
+from murmura.lab.audits.fedsplit_updates import fedsplit_learned, logistic
 from murmura.runtimes.simulation import simulated
 from tests.audit.worlds import world
 
@@ -27,14 +27,14 @@ def test_the_regression_finds_the_odds_it_was_given() -> None:
 def test_nobody_is_claimed_about_by_who_knew_her() -> None:
     w, told = world(users=60, items=200, rows=3000), []
 
-    class Watching(FedSplitLearned):
-        def claims(self, observed, known, stream):  # type: ignore[no-untyped-def]
-            told.append(set(known.insiders))
-            made = super().claims(observed, known, stream)
-            made.scores[list(known.insiders)] = np.nan
-            return made
+    def watching(observed, known, stream):  # type: ignore[no-untyped-def]
+        told.append(set(known.insiders))
+        made = fedsplit_learned(observed, known, stream)
+        made.scores[list(known.insiders)] = np.nan
+        return made
 
-    claims = claims_of(Watching(), w.observed, w.known, w.people, Rng(server_secret(0)).stream(1024))
+    watcher = ItemAttack("watching", "", watching, learns=True)
+    claims = claims_of(watcher, w.observed, w.known, w.people, Rng(server_secret(0)).stream(1024))
     assert not np.isnan(claims.scores).any()
     assert told[0] | told[1] == set(range(w.people.clients))
     assert not told[0] & told[1]

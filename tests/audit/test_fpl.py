@@ -10,7 +10,7 @@ from murmura.core.update import SentUpdate
 from murmura.data.sources.synthetic import synth
 from murmura.lab.audits.attack import AdversaryKnowledge, ObservedUpdates
 from murmura.lab.audits.audit import Audit, audit
-from murmura.lab.audits.individual_updates import FplResiduals, matches, negatives
+from murmura.lab.audits.individual_updates import fpl_residuals, matches, negatives
 from murmura.lab.audits.section import findings_table
 from murmura.runtimes.simulation import simulated
 
@@ -121,5 +121,5 @@ def test_a_secure_sum_is_said_to_hide_what_was_attacked() -> None:
 
 def test_no_letters_no_claims() -> None:
     _, known, _, _ = one_triple(pi=0.0)
-    claims = FplResiduals().claims(ObservedUpdates(()), known, Rng(client_secrets(0, 1)[0]).stream(1))
+    claims = fpl_residuals(ObservedUpdates(()), known, Rng(client_secrets(0, 1)[0]).stream(1))
     assert not claims.asserted.any()

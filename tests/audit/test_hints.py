@@ -14,17 +14,18 @@ from murmura.lab.audits.attack import (
     RatingAttack,
     RatingQuestion,
 )
-from murmura.lab.audits.fedsplit_updates import FedSplitRatings, HintsAlone
+from murmura.lab.audits.fedsplit_updates import ATTACKS, HINTS_ALONE, fedsplit_ratings
 from murmura.lab.audits.judge import KINDS, GuessScores, guess, scores
 from tests.audit.worlds import World, world
 
 SHARES = (0.0, 0.3, 0.7, 1.0)
 
 
-class Watching(RatingAttack):
-    """Writes down what it is told, and guesses 3."""
+FEDSPLIT_RATINGS = next(one for one in ATTACKS if isinstance(one, RatingAttack))
 
-    name = "watching"
+
+class Watching:
+    """Writes down what it is told, and guesses 3."""
 
     def __init__(self) -> None:
         self.told: list[tuple[int, History]] = []
@@ -57,7 +58,7 @@ def test_the_scores_are_equation_4_over_all_and_over_the_unknown() -> None:
 
 def test_hints_grow_and_are_whole_people_whole_items_or_single_ratings(letters: World) -> None:
     watching = Watching()
-    guessed(letters, watching)
+    guessed(letters, RatingAttack("watching", "", watching.estimates))
     clients = letters.people.clients
     assert len(watching.told) == len(KINDS) * len(SHARES) * clients
     for place, (client, hints) in enumerate(watching.told):
@@ -81,7 +82,7 @@ def test_hints_grow_and_are_whole_people_whole_items_or_single_ratings(letters: 
 def test_a_letter_adds_to_what_is_known(letters: World) -> None:
     """The groups' updates hold their ratings; of made-up ones nothing else tells them from each other."""
     found = {(one.attack, one.kind, one.share): one.per_client for one in guessed(
-        letters, FedSplitRatings(), HintsAlone()
+        letters, FEDSPLIT_RATINGS, HINTS_ALONE
     )}  # fmt: skip
     for share in (0.3, 0.7):
         with_letter = np.nanmean(found["fedsplit-ratings", "ratings", share]["error/unknown"])
@@ -96,6 +97,6 @@ def test_without_hints_the_letter_is_read_as_mu_plus_bias(letters: World) -> Non
     none = History.private(np.empty(0, np.int32))
     items = sent_update.update.tables["items"].index[:5]
     person = np.array([0, 1, 0, 1, 2], np.int32)
-    got = FedSplitRatings().estimates(letters.observed, letters.known, RatingQuestion(2, none, person, items))
+    got = fedsplit_ratings(letters.observed, letters.known, RatingQuestion(2, none, person, items))
     bias = sent_update.update.tables["items"].values[:5, -1]
     np.testing.assert_allclose(got, sent_update.model["mu"][0] + bias, rtol=1e-6)

@@ -13,10 +13,10 @@ from murmura.core.rng import Rng, server_secret
 from murmura.evaluation.intervals import bootstrap_intervals
 from murmura.lab.audits.attack import (
     AdversaryKnowledge,
-    ChanceReference,
     ItemClaims,
     ObservedUpdates,
-    PopularityReference,
+    chance_reference,
+    popularity_reference,
 )
 from murmura.lab.audits.judge import MEASURES, auc, judge, matched_auc, tpr
 from tests.audit.worlds import population
@@ -90,7 +90,7 @@ def test_popularity_and_chance_find_nothing_that_popularity_does_not_explain(of:
     people, info, users = population(users=300, rows=12_000)
     popularity = np.bincount(people.item, minlength=info.items)
     known, stream = AdversaryKnowledge(info, {}, popularity, users), Rng(server_secret(1)).stream(1024)
-    for attacker in (PopularityReference(of), ChanceReference(of)):  # type: ignore[arg-type]
+    for attacker in (popularity_reference(of), chance_reference(of)):  # type: ignore[arg-type]
         claims = attacker.claims(ObservedUpdates(()), known, stream)
         verdict = judge(claims, people, popularity, info.listed)
         found = bootstrap_intervals(verdict.per_client)["pm-AUC"]

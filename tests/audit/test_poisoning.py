@@ -8,24 +8,20 @@ import pytest
 from typer.testing import CliRunner
 
 from murmura.cli.app import app
-from murmura.core.arrays import Bools, Ints
-from murmura.core.contract import Phase, RoundContext
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.run_folder import Run
-from murmura.lab.audits.audit import audit_run, read_audits
+from murmura.lab.audits.audit import ATTACKS, attack, attacks_on, audit_run, read_audits
 from murmura.lab.audits.colluding_clients import (
-    ColludingClients,
     Conspiracy,
     Lie,
     MaliciousView,
     PoisoningAttack,
 )
-from murmura.lab.audits.poisoned_training import _places
-from murmura.lab.audits.poisoning_attacks import ForgedPromotion, Promotion
-from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
+from murmura.lab.audits.poisoned_training import ATTACKS as OURS
+from murmura.lab.audits.poisoned_training import _places, promotion
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.testing import crowd
@@ -77,59 +73,48 @@ def test_the_compiled_path_and_the_plain_loop_are_lied_to_alike(method: str, nam
     assert any(not np.array_equal(array, honest[key]) for key, array in compiled.items())
 
 
-class Honest(PoisoningAttack):
-    """Nobody lies."""
-
-    name = "honest"
-    title = ""
-
-    def lie(self, view: MaliciousView) -> Lie | None:
-        return None
+PROMOTION, FORGED = OURS[0], OURS[2]
+HONEST = PoisoningAttack("honest", "nobody lies", lambda view: None)
 
 
 def test_liars_who_do_not_lie_change_no_bit() -> None:
     _, plan = plan_of()
     before = fit(plan, runtime=InProcess()).model
-    after = fit(plan, runtime=InProcess(), liars=plot(Honest(), plan)).model
+    after = fit(plan, runtime=InProcess(), liars=plot(HONEST, plan)).model
     for key, array in before.items():
         assert array.tobytes() == after[key].tobytes()
 
 
-class TooLong(Honest):
+def too_long(view: MaliciousView) -> Lie | None:
     """One device goes beyond what the sum may be."""
-
-    by_share = False
-
-    def lie(self, view: MaliciousView) -> Lie | None:
-        lie = Promotion().lie(view)
-        return None if lie is None else Lie(lie.update, beyond=1.2)
+    lie = promotion(view)
+    return None if lie is None else Lie(lie.update, beyond=1.2)
 
 
 def test_the_check_of_the_sum_holds_liars_too() -> None:
     _, plan = plan_of()
     with pytest.raises(FederationError, match="a sum of 20 devices must"):
-        fit(plan, runtime=InProcess(), liars=plot(TooLong(), plan))
+        fit(
+            plan,
+            runtime=InProcess(),
+            liars=plot(PoisoningAttack("too-long", "", too_long, alone="always"), plan),
+        )
 
 
 def test_lies_need_a_channel() -> None:
     _, plan = plan_of(channel="none")
     with pytest.raises(SettingError, match="lies need a channel"):
-        fit(plan, runtime=InProcess(), liars=plot(Promotion(), plan))
-
-
-class Everyone(ColludingClients):
-    """Everybody lies, which leaves nobody to lie to: the exchange stays honest."""
-
-    def among(self, phase: Phase, round: int, clients: Ints) -> Bools:
-        return np.ones(len(clients), np.bool_)
-
-    def lie(self, phase: Phase, context: RoundContext) -> Lie | None:
-        raise AssertionError("nobody must be asked")
+        fit(plan, runtime=InProcess(), liars=plot(PROMOTION, plan))
 
 
 def test_a_cohort_of_liars_alone_is_not_simulated() -> None:
+    """Everybody lies, which leaves nobody to lie to: the exchange stays honest, and nobody is asked."""
+
+    def unasked(view: MaliciousView) -> Lie | None:
+        raise AssertionError("nobody must be asked")
+
     _, plan = plan_of()
-    fit(plan, runtime=InProcess(), liars=Everyone())
+    fit(plan, runtime=InProcess(), liars=plot(PoisoningAttack("all", "", unasked), plan, plan.info.clients))
 
 
 def shown(plan: Plan, mine: PoisoningAttack | None, target: int, liars_: int = 10, k: int = 3) -> float:
@@ -148,8 +133,8 @@ def test_promotion_works_and_the_trust_region_stops_it() -> None:
     _, exposed = plan_of("cfpl", SKEWED, clients=60, rounds=60)
     _, bounded = plan_of("cfpl", SKEWED, clients=60, rounds=60, trust_region=True)
     assert shown(exposed, None, COLD) < 0.02
-    assert shown(exposed, Promotion(), COLD) > 0.2
-    assert shown(bounded, Promotion(), COLD) < 0.1
+    assert shown(exposed, PROMOTION, COLD) > 0.2
+    assert shown(bounded, PROMOTION, COLD) < 0.1
 
 
 @pytest.mark.slow
@@ -163,7 +148,7 @@ def test_demotion_works_and_the_trust_region_stops_it() -> None:
 
 
 def place_of_cold(plan: Plan, mine: PoisoningAttack | None) -> float:
-    liars = plot(Promotion() if mine is None else mine, plan, 40, COLD)
+    liars = plot(PROMOTION if mine is None else mine, plan, 40, COLD)
     model = fit(plan, runtime=InProcess(), liars=None if mine is None else liars)
     return float(_places(model, np.flatnonzero(~liars.malicious).astype(np.int32), COLD).mean())
 
@@ -172,8 +157,8 @@ def test_sums_of_pairs_get_false_histories_that_keep_the_bounds() -> None:
     """Forty false histories raise it; so does one upload that speaks for half of everybody."""
     plan = simulated("fed-ease", {**THROUGH, "least": 1, "reg": 10.0}).plan(SKEWED, 3, None)
     honest = place_of_cold(plan, None)
-    assert place_of_cold(plan, Promotion()) < honest - 2
-    assert place_of_cold(plan, ForgedPromotion()) < honest - 2
+    assert place_of_cold(plan, PROMOTION) < honest - 2
+    assert place_of_cold(plan, FORGED) < honest - 2
 
 
 def test_no_poisoning_is_done_unasked() -> None:

@@ -32,9 +32,8 @@ from murmura.data.sources.synthetic import synth
 from murmura.engine.federated_model import FederatedModel
 from murmura.lab.audits.attack import AdversaryKnowledge, ItemClaims, ObservedUpdates
 from murmura.lab.audits.attacked_training import AttackedTraining, left_over
-from murmura.lab.audits.audit import audit, chosen_attacks
+from murmura.lab.audits.audit import attack, attacks_on, audit, chosen_attacks
 from murmura.lab.audits.judge import judge, judge_traces
-from murmura.lab.audits.registry import attack, attacks_on
 from murmura.lab.audits.sums.matched_filters import WhitenedSums
 from murmura.lab.audits.sums.sum_attack import (
     ObservedSums,

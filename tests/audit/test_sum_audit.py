@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from murmura.cli.app import app
 from murmura.engine.run_folder import Run
-from murmura.lab.audits.audit import read_audits
-from murmura.lab.audits.registry import ATTACKS
+from murmura.lab.audits.audit import ATTACKS, read_audits
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from murmura.lab.audits.attack import (
     RatingQuestion,
 )
 from murmura.lab.audits.attacked_training import AttackedTraining
-from murmura.lab.audits.fedsplit_svd_updates import FedSplitSvdRatings
-from murmura.lab.audits.fedsplit_updates import FedSplitMembers, FedSplitRatings, balanced, known_values
+from murmura.lab.audits.audit import attack
+from murmura.lab.audits.fedsplit_updates import ATTACKS, balanced, fedsplit_ratings, known_values
 from murmura.lab.audits.judge import AttackScores, GuessScores
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.studies.methods import method
@@ -29,20 +29,17 @@ pytestmark = pytest.mark.slow
 SHORT = {"epochs": 30, "joint_epochs": 30, "patterns": 4}
 
 
-class Misled:
+FEDSPLIT_RATINGS, FEDSPLIT_SVD_RATINGS = (one for one in ATTACKS if isinstance(one, RatingAttack))
+
+
+def misled(attack: RatingAttack) -> RatingAttack:
     """An impostor: the update of the group after this one."""
 
-    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
+    def estimates(observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
         other = replace(asked, client=(asked.client + 1) % known.info.clients)
-        return super().estimates(observed, known, other)  # type: ignore[misc, no-any-return]
+        return attack.estimates(observed, known, other)
 
-
-class MisledBySvd(Misled, FedSplitSvdRatings):
-    name = "misled"
-
-
-class MisledByMeans(Misled, FedSplitRatings):
-    name = "misled"
+    return replace(attack, name="misled", estimates=estimates)
 
 
 def stars(people: int = 40, items: int = 60, share: float = 0.5) -> Interactions:
@@ -79,7 +76,7 @@ def test_estimates_are_moved_to_the_sum_of_an_item_but_known_ratings_are_not() -
 
 @pytest.mark.parametrize("mask_scale", [1.0, 0.4])
 def test_singular_vectors_of_a_small_group_are_its_ratings(mask_scale: float) -> None:
-    attacks = (FedSplitSvdRatings(), MisledBySvd())
+    attacks = (FEDSPLIT_SVD_RATINGS, misled(FEDSPLIT_SVD_RATINGS))
     found = audited(stars(), "fedsplit-svd", *attacks, largest=6, factors=6, mask_scale=mask_scale)
     assert exact(found, "fedsplit-svd-ratings", 0.0).min() == 1
     assert np.mean(exact(found, "misled", 0.0)) < 0.4
@@ -88,7 +85,13 @@ def test_singular_vectors_of_a_small_group_are_its_ratings(mask_scale: float) ->
 def test_singular_vectors_of_a_large_group_still_tell_many_of_its_ratings() -> None:
     data = stars(people=60)
     found = audited(
-        data, "fedsplit-svd", FedSplitSvdRatings(), MisledBySvd(), smallest=20, largest=20, factors=6
+        data,
+        "fedsplit-svd",
+        FEDSPLIT_SVD_RATINGS,
+        misled(FEDSPLIT_SVD_RATINGS),
+        smallest=20,
+        largest=20,
+        factors=6,
     )
     for share, least in ((0.0, 0.25), (0.5, 0.4)):
         told = float(np.mean(exact(found, "fedsplit-svd-ratings", share)))
@@ -99,7 +102,7 @@ def test_singular_vectors_of_a_large_group_still_tell_many_of_its_ratings() -> N
 
 def test_who_knows_all_members_but_one_reads_the_last_one_off_singular_vectors_too() -> None:
     """The items' sums leave one unknown, her bias, and what X_u adds up to says it: whatever k is."""
-    data, attacks = stars(people=60), (FedSplitSvdRatings(), MisledBySvd())
+    data, attacks = stars(people=60), (FEDSPLIT_SVD_RATINGS, misled(FEDSPLIT_SVD_RATINGS))
     found = audited(data, "fedsplit-svd", *attacks, smallest=12, largest=12, factors=2)
     assert exact(found, "fedsplit-svd-ratings", 0.95, "people").min() == 1
     assert np.mean(exact(found, "misled", 0.95, "people")) < 0.4
@@ -108,7 +111,7 @@ def test_who_knows_all_members_but_one_reads_the_last_one_off_singular_vectors_t
 def test_ratings_that_were_not_shared_do_not_mislead_who_knows_some() -> None:
     """What is in the update is exact without a hint, what is not is a guess; hints change neither."""
     settings = {"smallest": 6, "largest": 6, "pi": 0.8}
-    found = audited(stars(people=60), "fedsplit-svd", FedSplitSvdRatings(), **settings)
+    found = audited(stars(people=60), "fedsplit-svd", FEDSPLIT_SVD_RATINGS, **settings)
     none, *more = (np.mean(exact(found, "fedsplit-svd-ratings", share)) for share in (0.0, 0.05, 0.25, 0.75))
     assert 0.4 < none < 0.7
     assert more == pytest.approx([none] * 3, abs=0.03)
@@ -143,7 +146,7 @@ def test_a_mean_that_was_cut_off_is_no_sum() -> None:
     def guessed(**settings: object) -> Floats:
         known = replace(updates.known, settings={**updates.known.settings, **settings})
         asked = RatingQuestion(0, ratings.rows(nobody), ratings.owners, ratings.item)
-        return FedSplitRatings().estimates(observed, known, asked)
+        return fedsplit_ratings(observed, known, asked)
 
     nobody = np.zeros(len(ratings), np.bool_)
     plain, summed = guessed(bias="all"), guessed(bias="means", clip=bound)
@@ -157,10 +160,10 @@ def test_a_mean_that_was_cut_off_is_no_sum() -> None:
 def test_who_knows_all_members_but_one_reads_the_last_one_off_the_sums() -> None:
     data = stars()
     settings = {**SHORT, "smallest": 5, "largest": 5, "bias": "means"}
-    found = audited(data, "fedsplit", FedSplitRatings(), MisledByMeans(), **settings)
+    found = audited(data, "fedsplit", FEDSPLIT_RATINGS, misled(FEDSPLIT_RATINGS), **settings)
     assert exact(found, "fedsplit-ratings", 0.95, "people").min() == 1
     assert np.mean(exact(found, "misled", 0.95, "people")) < 0.4
-    plain = audited(data, "fedsplit", FedSplitRatings(), **{**settings, "bias": "all"})
+    plain = audited(data, "fedsplit", FEDSPLIT_RATINGS, **{**settings, "bias": "all"})
     assert np.mean(exact(plain, "fedsplit-ratings", 0.95, "people")) < 0.8
 
 
@@ -171,7 +174,7 @@ def test_an_item_that_one_member_rated_is_exact_with_nothing_known() -> None:
         data.users, Vocabulary(np.arange(540)), data.user, data.user * 60 + data.item, data.value
     )
     settings = {**SHORT, "smallest": 3, "largest": 3}
-    found = audited(apart, "fedsplit", FedSplitRatings(), **settings, bias="means")
+    found = audited(apart, "fedsplit", FEDSPLIT_RATINGS, **settings, bias="means")
     assert exact(found, "fedsplit-ratings", 0.0).min() == 1
 
 
@@ -179,7 +182,7 @@ def test_an_item_that_one_member_rated_is_exact_with_nothing_known() -> None:
 def test_counts_rank_the_items_of_a_member() -> None:
     ready = method("fedsplit-svd", {"smallest": 8, "largest": 8})
     assert isinstance(ready, FederatedMethod)
-    attacks = [FedSplitMembers()]
+    attacks = [attack("fedsplit-members")]
     found = AttackedTraining.recorded(ready, stars(people=80), 0, attacks).results(attacks)
     verdicts = [one.verdict for one in found[:2] if isinstance(one.verdict, AttackScores)]
     members, popular = (one.per_client["pm-AUC"] for one in verdicts)

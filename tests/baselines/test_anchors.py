@@ -11,7 +11,8 @@ from murmura.baselines import baseline
 from murmura.core.arrays import Floats
 from murmura.core.catalogue import Split
 from murmura.data.sources.registry import load
-from murmura.engine.protocol import Protocol, protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import Protocol, protocol
 from murmura.evaluation import ALL_METRICS, evaluate
 from murmura.kernels.item_weights import item_vectors
 from murmura.kernels.ranking import rank

@@ -8,13 +8,13 @@ import pytest
 
 from murmura.baselines import baseline
 from murmura.baselines.bpr_mf import BprMf
-from murmura.baselines.kahfm import Kahfm
 from murmura.baselines.mostpop import MostPopByFeature
-from murmura.baselines.vsm import Vsm
 from murmura.core.arrays import Floats
 from murmura.core.errors import DivergenceError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.kernels.item_weights import item_vectors, require_features
+from murmura.lab.rivals.kahfm import Kahfm
+from murmura.lab.rivals.vsm import Vsm
 from tests.baselines.kit import featured, scattered
 
 KNOWS_FEATURES = ["vsm", "kahfm", "mostpop-by-feature"]

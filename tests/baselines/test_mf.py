@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from murmura.baselines.mf import Mf
 from murmura.core.interactions import Interactions
 from murmura.kernels.factorisation.triple_sampling import UserItems
+from murmura.lab.rivals.mf import Mf
 
 ITEMS, HELD = 20, 5
 

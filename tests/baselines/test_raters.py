@@ -5,11 +5,11 @@ import pytest
 from numpy.typing import NDArray
 
 from murmura.baselines import baseline
-from murmura.baselines.rating_factors import BiasedMf
-from murmura.baselines.rating_neighbours import ItemKnnRatings, UserKnnRatings
-from murmura.baselines.shared_models import ITEM_PRIOR, USER_PRIOR, Biases, RatingModel
 from murmura.core.errors import SettingError
 from murmura.kernels.similarity import CODES, Measure
+from murmura.lab.rivals.rating_factors import BiasedMf
+from murmura.lab.rivals.rating_models import ITEM_PRIOR, USER_PRIOR, Biases, RatingModel
+from murmura.lab.rivals.rating_neighbours import ItemKnnRatings, UserKnnRatings
 from murmura.testing.data import rated_checkerboard
 from tests.baselines.kit import RATERS, quick, scattered
 from tests.baselines.test_neighbours import table

@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from murmura.baselines import baseline
-from murmura.baselines.multvae import MultVae
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
+from murmura.lab.neural.multvae import MultVae
 
 NO_TORCH = "import sys; sys.modules['torch'] = None\n"
 FIT = """

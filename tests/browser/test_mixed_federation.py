@@ -22,8 +22,8 @@ from murmura.core.rng import Rng, client_secrets
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.visit import visit
-from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import training_rows
 from tests.browser.headless import Told, likes_file, take_part
 from tests.browser.visits import choose_share, open_page, personal_list, use, wait_for_uploads
 from tests.examples.test_independent_client import told
@@ -89,6 +89,8 @@ def trained(folder: Path, method: str, play: Play[T], **settings: Any) -> Traine
         SEED,
         "--start",
         "--exact",
+        "--tolerate",
+        0,
     )
     with served(folder, "--like", table, "--model", method, *own, *timing) as here:
         nine = ("--data", table, "--n", USERS - 1, "--seed", SEED, "--pi", PI, "--exact")

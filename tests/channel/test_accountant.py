@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from murmura.channel.accountant import composed, delta_of, epsilon_of, mu_of
-from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.noise_terms import NoiseTerms, composed, delta_of, epsilon_of, mu_of
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Phase
 from murmura.core.errors import SettingError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from murmura.channel.sealing import ContentComparison
+from murmura.channel.key_pairs import ContentComparison
 
 
 def test_the_same_content_under_the_same_mark_and_no_other_has_a_digest() -> None:

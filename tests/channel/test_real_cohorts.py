@@ -17,7 +17,8 @@ from murmura.core.rng import Words
 from murmura.core.update import Update
 from murmura.data.sources.registry import load
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.protocol import protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import protocol
 from murmura.evaluation import evaluate
 from murmura.runtimes.simulation import simulated
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel.sealing import KEY_BYTES, OVERHEAD, new_key, public_key, seal, unseal
+from murmura.channel.key_pairs import KEY_BYTES, OVERHEAD, new_key, public_key, seal, unseal
 from murmura.core.errors import FederationError
 from tests.channel import plain_hpke
 from tests.hypothesis_profiles import examples
@@ -55,17 +55,17 @@ def test_the_keys_of_the_rfc_open_what_they_seal_without_additional_data() -> No
 @examples(0.2)
 @given(content=st.binary(max_size=200), info=st.binary(max_size=80))
 def test_what_is_sealed_opens_and_the_twin_agrees_both_ways(content: bytes, info: bytes) -> None:
-    sealed = seal(content, public_key(MINE), info)
+    sealed = seal(content, public_key("sealing", MINE), info)
     assert len(sealed) == len(content) + OVERHEAD
     assert unseal(sealed, MINE, info) == plain_hpke.unseal(sealed, MINE, info) == content
-    assert unseal(plain_hpke.seal(content, public_key(MINE), info, OTHER), MINE, info) == content
+    assert unseal(plain_hpke.seal(content, public_key("sealing", MINE), info, OTHER), MINE, info) == content
 
 
 def test_every_seal_is_another_one() -> None:
-    assert len({seal(b"the same", public_key(MINE), INFO) for _ in range(20)}) == 20
-    assert len({seal(b"the same", public_key(MINE), INFO)[:32] for _ in range(20)}) == 20
-    assert len(new_key()) == len(public_key(new_key())) == KEY_BYTES
-    assert new_key() != new_key()
+    assert len({seal(b"the same", public_key("sealing", MINE), INFO) for _ in range(20)}) == 20
+    assert len({seal(b"the same", public_key("sealing", MINE), INFO)[:32] for _ in range(20)}) == 20
+    assert len(new_key("sealing")) == len(public_key("sealing", new_key("sealing"))) == KEY_BYTES
+    assert new_key("sealing") != new_key("sealing")
 
 
 def refused(sealed: bytes, private: bytes = MINE, info: bytes = INFO) -> None:
@@ -76,7 +76,7 @@ def refused(sealed: bytes, private: bytes = MINE, info: bytes = INFO) -> None:
 
 
 def test_another_key_another_purpose_or_another_bit_opens_nothing() -> None:
-    sealed = seal(b"content", public_key(MINE), INFO)
+    sealed = seal(b"content", public_key("sealing", MINE), INFO)
     refused(sealed, private=OTHER)
     refused(sealed, info=INFO[:-1] + b"\1")
     refused(sealed, info=b"")
@@ -85,7 +85,7 @@ def test_another_key_another_purpose_or_another_bit_opens_nothing() -> None:
 
 
 def test_nothing_shorter_or_longer_opens() -> None:
-    sealed = seal(b"content", public_key(MINE), INFO)
+    sealed = seal(b"content", public_key("sealing", MINE), INFO)
     for end in range(len(sealed)):
         refused(sealed[:end])
     refused(sealed + b"\0")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel import signing
+from murmura.channel import key_pairs
 from murmura.channel.ring import Ring
 from murmura.channel.shares import expand, split
 from murmura.core.errors import FederationError
@@ -54,31 +54,34 @@ def test_wrong_lengths_and_words_are_refused() -> None:
 
 
 def test_signatures_bind_every_bit() -> None:
-    private = signing.new_key()
-    public, message = signing.public_key(private), b"round 7, model " + hashlib.sha256(b"").digest()
-    signature = signing.sign(private, message)
-    signing.verify(public, message, signature)
+    private = key_pairs.new_key("signing")
+    public, message = (
+        key_pairs.public_key("signing", private),
+        b"round 7, model " + hashlib.sha256(b"").digest(),
+    )
+    signature = key_pairs.sign(private, message)
+    key_pairs.verify(public, message, signature)
     for place in (0, len(message) - 1):
         forged = bytearray(message)
         forged[place] ^= 1
         with pytest.raises(FederationError, match="signed"):
-            signing.verify(public, bytes(forged), signature)
+            key_pairs.verify(public, bytes(forged), signature)
     for wrong in (signature[:-1], bytes(64), b""):
         with pytest.raises(FederationError):
-            signing.verify(public, message, wrong)
+            key_pairs.verify(public, message, wrong)
     with pytest.raises(FederationError):
-        signing.verify(signing.public_key(signing.new_key()), message, signature)
+        key_pairs.verify(key_pairs.public_key("signing", key_pairs.new_key("signing")), message, signature)
     with pytest.raises(FederationError, match="32 bytes"):
-        signing.sign(b"no key", message)
+        key_pairs.sign(b"no key", message)
 
 
 def test_a_known_signature() -> None:
     """RFC 8032, 7.1, test 1."""
     private = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
     public = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
-    assert signing.public_key(private) == public
+    assert key_pairs.public_key("signing", private) == public
     assert (
-        signing.sign(private, b"")
+        key_pairs.sign(private, b"")
         .hex()
         .startswith("e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155")
     )

@@ -7,10 +7,12 @@ import pytest
 import yaml
 
 from murmura.cli.options import flags_of
-from murmura.studies.blend.run import BlendConfig
+from murmura.lab.blend.run import BlendConfig
+from murmura.lab.sweep.run import SweepConfig
+from murmura.runtimes.sharded_training import SimulateConfig
 from murmura.studies.configuration import CompareConfig, FitConfig
+from murmura.studies.evaluate.run import EvaluateConfig
 from murmura.studies.search.run import SearchConfig
-from murmura.studies.sweep.run import SweepConfig
 from tests.cli.processes import murmura, ratings
 
 COMPARED = """\
@@ -117,10 +119,19 @@ def test_a_file_for_the_other_command_is_refused(command: str, file: str, said: 
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
 
-@pytest.mark.parametrize("cls", [FitConfig, CompareConfig, SearchConfig, SweepConfig, BlendConfig])
-def test_every_flag_of_a_configuration_has_help_and_shows_a_default_that_can_be_typed(cls: Any) -> None:
+SCORED = {"data", "data_dir", "protocol", "split", "columns", "features"}
+STUDIES: tuple[type, ...] = (FitConfig, CompareConfig, SearchConfig, SweepConfig, BlendConfig)
+FLAGS: dict[type, set[str]] = {cls: {*SCORED, "candidates"} for cls in STUDIES}
+FLAGS |= {EvaluateConfig: {*SCORED, "at", "metrics", "format"}}
+FLAGS |= {SimulateConfig: {"model", "seed", "shard", "checkpoint_every"}}
+
+
+@pytest.mark.parametrize(("cls", "flags"), FLAGS.items())
+def test_every_flag_of_a_configuration_has_help_and_shows_a_default_that_can_be_typed(
+    cls: type, flags: set[str]
+) -> None:
     found = {flag.parameter.name: flag.parameter for flag in flags_of(cls)}
-    assert {"data", "data_dir", "protocol", "split", "candidates", "columns", "features"} <= found.keys()
+    assert flags <= found.keys()
     for one in found.values():
         assert get_args(one.annotation)[1].help, one.name
         assert one.default is None or isinstance(one.default, str | int | float), one.name

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from murmura.report import build
-from murmura.studies.compare.notes import exposure_sentence
+from murmura.studies.compare.section import exposure_sentence
 from tests.cli.processes import murmura
 
 NO_NOISE = "The release of fed-item-knn has no noise: who knows the rarest item in it of "

@@ -11,7 +11,8 @@ import yaml
 from murmura.algorithms import algorithm
 from murmura.core.errors import DataError
 from murmura.core.features import encode_features
-from murmura.runtimes.from_dataset import describe_items, training_rows
+from murmura.runtimes.simulation import training_rows
+from murmura.server.described import describe_items
 from murmura.studies.configuration import named_data
 from murmura.wire.description import FederationDescription
 from tests.cli.processes import murmura, ratings

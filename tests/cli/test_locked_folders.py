@@ -21,13 +21,13 @@ from murmura.lab.audits.audit import audit_folder, audit_run
 from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.lab.papers.experiments import experiment, experiment_names
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
+from murmura.lab.sweep.run import plan_sweep, sweep
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.run import compare
 from murmura.studies.configuration import DataConfig, FitConfig, check_config
-from murmura.studies.evaluate.run import evaluate_lists, evaluate_run, export_run
+from murmura.studies.evaluate.run import EvaluateConfig, ListsData, evaluate_lists, evaluate_run, export_run
 from murmura.studies.fit.run import fit_run
 from murmura.studies.search.run import SearchConfig, search_run
-from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.cli.processes import murmura, ratings
 from tests.http.network import people
 from tests.http.processes import MURMURA, PATIENCE, Processes, write_table
@@ -182,9 +182,9 @@ def test_everything_that_writes_into_a_run_folder_has_it_alone(tmp_path: Path) -
     )
     held(tmp_path / "compare", compared["audit entries"])
     shutil.copy(tmp_path / "fitted" / "recommendations.tsv", tmp_path)
-    lists = DataConfig(name=str(table))
+    lists = EvaluateConfig(data=ListsData(name=str(table)))
     held(
         tmp_path / "lists",
-        lambda: evaluate_lists(tmp_path / "recommendations.tsv", lists, "default", tmp_path / "lists"),
+        lambda: evaluate_lists(tmp_path / "recommendations.tsv", lists, tmp_path / "lists"),
     )
     assert not list(tmp_path.rglob(NAME))

@@ -6,7 +6,7 @@ import pytest
 
 from murmura.cli.options import new_folder
 from murmura.core.errors import SettingError
-from murmura.studies.flag_text import parse_cutoffs, parse_models, parse_settings, parse_value
+from murmura.core.flag_text import parse_cutoffs, parse_models, parse_settings, parse_value
 
 
 def test_values_are_read_as_yaml_reads_them() -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from murmura.cli.app import app
 from murmura.core.errors import MurmuraError, RunError, SettingError
-from murmura.studies.sweep.run import for_all, parse_values
+from murmura.lab.sweep.run import for_all, parse_values
 
 
 @pytest.mark.parametrize(

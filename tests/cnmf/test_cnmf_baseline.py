@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.baselines.cnmf import Cnmf
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.data.filters import MinPerItem, MinPerUser, apply_filters
 from murmura.data.sources.registry import load
 from murmura.data.splits.random_holdout import CoveredRandomHoldout
 from murmura.evaluation.measure import rating_errors
+from murmura.lab.rivals.cnmf import Cnmf
 from tests.cnmf.test_cnmf_kernel import FAR, scattered
 
 

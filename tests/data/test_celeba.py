@@ -16,7 +16,8 @@ from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, MissingExtraError
 from murmura.core.interactions import SampleTable
 from murmura.data.sources.registry import load, recognise
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
 from murmura.lab.classification.celeba import ATTRIBUTES, IDENTITIES, PHOTOS
 
 Image = pytest.importorskip("PIL.Image", reason="the extra images is not installed")

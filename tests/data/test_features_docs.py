@@ -14,7 +14,8 @@ from murmura.data.graphs.graph_triples import READERS
 from murmura.data.graphs.own_features import FeatureFiles
 from murmura.data.reading import READING_KEYS
 from murmura.data.sources.registry import load
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
 from tests.cli.processes import murmura
 
 DATA = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")

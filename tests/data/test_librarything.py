@@ -8,7 +8,8 @@ import pytest
 
 from murmura.core.errors import DataError
 from murmura.data.sources.registry import load
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
 
 REVIEWS = """reviews = {}
 reviews[('3206242', 'ann')] = {'unixtime': 1115683200, 'work': '3206242', 'flags': [], 'stars': 5.0,\

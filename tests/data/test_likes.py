@@ -14,7 +14,8 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.data.repeats import liked, merge_duplicates, repeated_rows
 from murmura.data.sources.registry import load
-from murmura.engine.protocol import prepare, protocol, whole_split
+from murmura.engine.prepared import prepare, whole_split
+from murmura.engine.protocol import protocol
 from tests.hypothesis_profiles import examples
 
 ROWS = st.lists(

@@ -17,7 +17,8 @@ from murmura.core.interactions import Interactions, SampleTable, Vocabulary
 from murmura.core.plugins import imported
 from murmura.core.settings import as_dict
 from murmura.data.splits.registry import AnySplit
-from murmura.engine.protocol import PROTOCOLS, Protocol, prepare, protocol, whole_split
+from murmura.engine.prepared import prepare, whole_split
+from murmura.engine.protocol import PROTOCOLS, Protocol, protocol
 from murmura.lab.classification.partition import Partition, PartitionDirichlet, PartitionIid, PartitionShards
 from tests.hypothesis_profiles import examples
 

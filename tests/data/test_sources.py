@@ -18,7 +18,8 @@ from murmura.data.filters import Binarise, KCore, LatestPerPair, MinPerUser, app
 from murmura.data.sources.registry import ALIASES, SOURCES, every_source, load, source_named
 from murmura.data.splits.random_holdout import LegacyRandomHoldout
 from murmura.data.splits.temporal import TemporalHoldout
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
 
 # rows, users, items as their owners state them
 COUNTS = {

@@ -51,6 +51,7 @@ def test_every_mark_is_declared_and_ci_runs_everything() -> None:
     declared = {line.split(":")[0] for line in told["tool"]["pytest"]["ini_options"]["markers"]}
     assert declared == {"slow", "process", "smoke", "data"}
     assert re.findall(r"^make (.*)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE) == [
+        "sbom",
         "test-all",
         "test-neural",
         "test-web",

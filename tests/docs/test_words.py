@@ -160,6 +160,25 @@ def test_names_of_a_room_have_the_words_of_the_field(room: str) -> None:
     assert found == []
 
 
+def private_names_of_page(text: str) -> list[str]:
+    """Names that TypeScript makes with a private word in them; what the page calls likes is its users' word."""
+    kinds = r"(?:const|let|function|class|interface|type|enum)\s+([A-Za-z_$][\w$]*)"
+    made = {one for one in re.findall(kinds, text) if one not in PUBLIC}
+    return sorted(one for one in made if set(parts(one)) & (NAMES.keys() - {"likes", "letter"}))
+
+
+def test_names_of_the_page_have_the_words_of_the_field() -> None:
+    sources = [path for path in sorted((ROOT / "web").glob("[!n]*/**/*.ts*")) if "test" not in path.parts]
+    assert len(sources) > 80
+    found = {path.name: private_names_of_page(path.read_text(encoding="utf-8")) for path in sources}
+    assert {name: words for name, words in found.items() if words} == {}
+    assert [path.name for path in sources if set(parts(path.stem)) & NAMES.keys()] == []
+    assert private_names_of_page("const usualWay = 1; export interface OutgoingMessage {}; let part = 2") == [
+        "OutgoingMessage",
+        "usualWay",
+    ]
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_output_and_errors_of_a_room_have_the_words_of_the_field(room: str) -> None:
     assert [

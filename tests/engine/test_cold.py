@@ -11,7 +11,8 @@ from murmura.core.settings import changed
 from murmura.data.sources.registry import load
 from murmura.data.splits.random_holdout import ColdItems
 from murmura.engine.experiment import experiment, score
-from murmura.engine.protocol import Protocol, prepare, protocol, whole_split
+from murmura.engine.prepared import prepare, whole_split
+from murmura.engine.protocol import Protocol, protocol
 from murmura.runtimes.simulation import simulate
 from murmura.studies.methods import method
 from tests.baselines.kit import featured

@@ -13,9 +13,8 @@ from murmura.core.consent import Consent
 from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.schedule import Schedule
-from murmura.engine.checkpoint import NAME
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.fit import fit
+from murmura.engine.fit import CHECKPOINT, fit
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import simulated
@@ -113,7 +112,7 @@ def test_a_checkpoint_is_taken_up_and_removed_from_nothing(tmp_path: Path, path:
     runtime = InProcess(path=path)  # type: ignore[arg-type]
     whole = train(runtime=runtime)
     train(runtime=runtime, folder=tmp_path, checkpoint_every=2, watch=lambda epoch, _: epoch < 2)
-    assert (tmp_path / NAME).exists()
+    assert (tmp_path / CHECKPOINT).exists()
     resumed = train(runtime=runtime, folder=tmp_path, checkpoint_every=2)
     whole.save(tmp_path / "whole.npz")
     resumed.save(tmp_path / "resumed.npz")
@@ -141,15 +140,15 @@ def test_a_checkpoint_of_another_training_is_refused_and_kept(
     tmp_path: Path, change: Callable[[], dict[str, Any]], what: str
 ) -> None:
     train(folder=tmp_path, checkpoint_every=4)
-    before = (tmp_path / NAME).read_bytes()
+    before = (tmp_path / CHECKPOINT).read_bytes()
     with pytest.raises(RunError, match=rf"its .*{what}.* differ"):
         train(**change(), folder=tmp_path, checkpoint_every=4)
-    assert (tmp_path / NAME).read_bytes() == before
+    assert (tmp_path / CHECKPOINT).read_bytes() == before
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     train(folder=tmp_path, checkpoint_every=4)
-    path = tmp_path / NAME
+    path = tmp_path / CHECKPOINT
     for damaged in (path.read_bytes()[:500], b"", b"not an archive"):
         path.write_bytes(damaged)
         with pytest.raises(RunError, match="cannot be read"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from murmura.engine.checkpoint import NAME
+from murmura.engine.fit import CHECKPOINT
 from tests.cli.processes import killed_at
 
 SCRIPT = """
@@ -40,8 +40,8 @@ def test_a_killed_process_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -
     never, killed = tmp_path / "whole", tmp_path / "killed"
     whole(never)
     for times in (2, 7):
-        killed_at(NAME, times, str(killed), cwd=tmp_path, code=SCRIPT)
-        assert (killed / NAME).exists()
+        killed_at(CHECKPOINT, times, str(killed), cwd=tmp_path, code=SCRIPT)
+        assert (killed / CHECKPOINT).exists()
     assert not (killed / "fitted.npz").exists()
     whole(killed)
     assert (killed / "fitted.npz").read_bytes() == (never / "fitted.npz").read_bytes()

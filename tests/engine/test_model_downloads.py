@@ -15,6 +15,7 @@ from murmura.core.schedule import Schedule
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Federation, ModelDownloads
 from murmura.engine.fit import fit
+from murmura.engine.itinerary import Position
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
@@ -36,9 +37,12 @@ def plan(channel: ChannelSettings = CORE) -> Plan:
 class Watched(InProcess):
     """Writes down who took part in which exchange, and the model there was."""
 
-    def _exchange(self, f: Federation, phase: Any, round: int, clients: Any) -> None:
-        VISITS.append((phase.name, clients.tolist(), f.server.model))
-        super()._exchange(f, phase, round, clients)
+    def exchange(self, f: Federation, at: Position, called: Any) -> None:
+        everyone = range(f.plan.info.clients)
+        VISITS.append(
+            (f.plan.itinerary.phase(at).name, list(everyone if called is None else called), f.server.model)
+        )
+        super().exchange(f, at, called)
 
 
 VISITS: list[tuple[str, list[int], Any]] = []

@@ -16,13 +16,13 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.lab.analyses.training_sections import freshness_table
 from murmura.lab.papers.experiments import Counts, costs
+from murmura.lab.sweep.folder import entry_points, freshness
 from murmura.runtimes.inprocess import InProcess
 from murmura.server.coordinator.setup import FederationSetup, RoundTiming
 from murmura.server.loopback import Loopback
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.compare.run import compare
-from murmura.studies.sweep.folder import freshness, points
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger
 from murmura.wire.description import FederationDescription
@@ -95,7 +95,7 @@ def test_the_freshness_table_has_the_clients_there_were(tmp_path: Path) -> None:
     models = {f"{clients}": {"name": "cfpl", "clients": clients, "epochs": 1} for clients in (3, 5000, "all")}
     chosen = plan(dataset, "default", models)
     list(compare(chosen, tmp_path))
-    found = points(ComparisonFolder.open(tmp_path))
+    found = entry_points(ComparisonFolder.open(tmp_path))
     people = chosen.prepared.split.train.n_users
     assert [point.clients for point in found] == ["3", str(people), "all"]
     table = freshness_table(freshness(found), 10)

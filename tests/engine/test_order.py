@@ -17,8 +17,8 @@ from murmura.data.filters import LatestPerPair
 from murmura.data.splits.random_holdout import RandomHoldout
 from murmura.data.splits.split_files import save_split
 from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout, cut_to_days
-from murmura.engine.protocol import Protocol, protocol, whole_split
-from murmura.engine.protocol_text import with_order
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import Protocol, protocol, with_order
 from murmura.runtimes.simulation import simulate
 from murmura.studies import methods
 from murmura.studies.configuration import DataConfig

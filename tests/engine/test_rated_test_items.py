@@ -10,7 +10,8 @@ from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
 from murmura.data.splits.random_holdout import LegacyRandomHoldout
 from murmura.engine.experiment import experiment, score
-from murmura.engine.protocol import Candidates, Protocol, prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import Candidates, Protocol, protocol
 from murmura.studies.methods import method
 
 POPULAR = {0: 5, 1: 4, 2: 3, 3: 2, 4: 1}  # item -> training rows; item 5 has none

@@ -14,7 +14,8 @@ from murmura.data.filters import Binarise, KCore, LatestPerPair, MinPerUser, app
 from murmura.data.sources.registry import load
 from murmura.data.splits.random_holdout import LegacyRandomHoldout
 from murmura.data.splits.temporal import TemporalHoldout
-from murmura.engine.protocol import protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import protocol
 from murmura.evaluation import ALL_METRICS, Relevance, evaluate
 from murmura.evaluation.beyond_accuracy import (
     PopularityGroups,

@@ -41,7 +41,7 @@ class Meeting:
     def __init__(self, folder: Path, module: ModuleType) -> None:
         self.world = World(folder, people(USERS), "fcf", {"rounds": 3})
         self.devices = asyncio.run(self.join_nine())
-        self.terms = self.world.coordinator.terms()
+        self.terms = self.world.coordinator.rounds.keeper.signed()
         own = self.world.servers.admission(USERS - 1)
         link = Invitation(COORDINATOR, self.world.coordinator.rounds.terms.hash, own).link()
         setattr(module, "ask", self.ask)  # noqa: B010

@@ -19,8 +19,8 @@ from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import training_rows
 from tests.http.network import people
 from tests.http.processes import PATIENCE, Served, get, served, write_table
 

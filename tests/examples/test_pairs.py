@@ -12,7 +12,7 @@ import pytest
 from murmura import simulate
 from murmura.core.codec import encode_model
 from murmura.core.contract import FederationInfo
-from murmura.runtimes.from_dataset import training_rows
+from murmura.runtimes.simulation import training_rows
 from tests.cli.processes import ratings
 from tests.examples.wheels import install
 from tests.http.network import people

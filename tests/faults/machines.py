@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from murmura.channel import signing
+from murmura.channel import key_pairs
 from murmura.core.files import write_whole
 from murmura.wire.http_transport import HttpTransport
 from murmura.wire.keys import ServerKey
@@ -20,7 +20,7 @@ from tests.faults.launcher import CLOCK, RATE_CLOCK, Fate, moved_clock, run, sec
 from tests.ports import free_ports
 
 PRELOADED = [
-    "murmura.algorithms.fpl.presets",
+    "murmura.algorithms.fpl.fpl",
     "murmura.cli.app",
     "murmura.device.visits",
     "murmura.server.coordinator.coordinator",
@@ -115,7 +115,9 @@ class Machines:
     options: list[str]
     minimum: int = MINIMUM
     rate: float = 1e6
-    admitter: ServerKey = field(default_factory=lambda: ServerKey(signing.new_key()))  # a third party invites
+    admitter: ServerKey = field(
+        default_factory=lambda: ServerKey(key_pairs.new_key("signing"))
+    )  # a third party invites
     by_name: dict[str, Machine] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.channel.sealing import seal
+from murmura.channel.key_pairs import seal
 from murmura.channel.shares import SEED_BYTES
 from murmura.device import upload
 from murmura.wire import wire

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from murmura.channel import signing
+from murmura.channel import key_pairs
 from murmura.device import trust
 from murmura.device.device import Device
 from murmura.device.trust import fetch_terms
@@ -231,7 +231,7 @@ def test_what_a_device_would_reach_on_its_own_machine(host: str, own: bool) -> N
 def moved(world: World, url: str = "http://elsewhere") -> None:
     """The coordinator goes on with a seed aggregator of its own."""
     evil = world.aggregators["seed"]
-    evil.key = evil.agreement.key = ServerKey(signing.new_key())
+    evil.key = evil.agreement.key = ServerKey(key_pairs.new_key("signing"))
     world.network.machines[url] = world.network.machines[SEED]
     setup = replace(world.servers.setup, aggregators=(url, "http://vector"))
     rounds = world.coordinator.rounds

@@ -118,6 +118,8 @@ async def release(folder: Path, victim: bool) -> AsyncIterator[Scene]:
         "--round-seconds",
         str(LONG),
         "--exact",
+        "--tolerate",
+        "0",
         "--hold",
         "0",
         "--spread",

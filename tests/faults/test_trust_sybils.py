@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.channel import signing
+from murmura.channel import key_pairs
 from murmura.channel.shares import SEED_BYTES, split
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import History, Total
@@ -116,7 +116,9 @@ def test_invented_reports_beside_one_honest_one_are_not_counted_and_no_sum_is_re
     async def scenario() -> None:
         victim = await surrounded(world)
         learned, federation = listening(world), world.coordinator.rounds.terms.federation
-        own = [OwnAdmission.create(ServerKey(signing.new_key()), federation) for _ in range(INVENTED)]
+        own = [
+            OwnAdmission.create(ServerKey(key_pairs.new_key("signing")), federation) for _ in range(INVENTED)
+        ]
         assert await invent_reports(world, victim, list(own)) == ["forged"] * INVENTED
         bought = world.servers.admission(1)  # one true invitation is one device, however often it is used
         codes = await invent_reports(world, victim, [bought] * INVENTED)

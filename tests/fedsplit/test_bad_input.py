@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.one_shot.co_statistics import FedSplitSvd
 from murmura.cli.app import app
@@ -88,7 +87,7 @@ def test_an_item_nobody_rated_is_predicted_by_the_means(method: Algorithm) -> No
 
 
 @settings
-class Broken(FedSplitExtended):
+class Broken(FedSplit):
     """Its third group sends something else than it declared."""
 
     how: str = "nan"
@@ -147,7 +146,7 @@ def test_a_huge_letter_of_singular_vectors_is_refused_too() -> None:
 
 def test_the_largest_letters_that_are_taken_leave_a_finite_model() -> None:
     """One group at the bound of every number, and sure of itself beyond belief."""
-    method = FedSplitExtended(factors=3, patterns=4, epochs=40, bias="counts", judge="weigh")
+    method = FedSplit(factors=3, patterns=4, epochs=40, bias="counts", judge="weigh")
     data = raters()
     info = FederationInfo.of(data, groups=fours(data))
     phase, rng = method.phases(info)[1], np.random.default_rng(0)

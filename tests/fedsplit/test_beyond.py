@@ -17,7 +17,8 @@ from murmura.data.sources.registry import load
 from murmura.engine.experiment import score_ratings
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
 from tests.fedsplit.worlds import fours, raters

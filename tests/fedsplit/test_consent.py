@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fedmf.fedmf import FedMF
-from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.one_shot.co_statistics import CoStatistics, FedSplitSvd
 from murmura.algorithms.one_shot.ridge_rater import ItemMeans
@@ -24,11 +23,11 @@ PUBLIC = FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), 3, 300, people=
 SMALL: dict[str, Any] = {"factors": 3, "patterns": 4, "epochs": 40}
 METHODS: dict[str, Algorithm] = {
     "printed": FedSplit(**SMALL),
-    "counts": FedSplitExtended(**SMALL, bias="counts"),
-    "means": FedSplitExtended(**SMALL, bias="means", finish="ridge"),
-    "judged": FedSplitExtended(**SMALL, judge="weigh"),
-    "prior": FedSplitExtended(**SMALL, unrated="prior"),
-    "decoys": FedSplitExtended(**SMALL, unrated="decoys"),
+    "counts": FedSplit(**SMALL, bias="counts"),
+    "means": FedSplit(**SMALL, bias="means", finish="ridge"),
+    "judged": FedSplit(**SMALL, judge="weigh"),
+    "prior": FedSplit(**SMALL, unrated="prior"),
+    "decoys": FedSplit(**SMALL, unrated="decoys"),
     "svd": FedSplitSvd(factors=3, rating_patterns=3, mask_patterns=2),
     "co-statistics": CoStatistics(rating_patterns=3, mask_patterns=2, block=15),
     "item-means": ItemMeans(),

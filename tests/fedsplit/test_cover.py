@@ -9,8 +9,7 @@ from murmura.algorithms.fedsplit.cover import (
     prior_sums,
     with_decoys,
 )
-from murmura.algorithms.fedsplit.extended import FedSplitExtended, Unrated
-from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.fedsplit import FedSplit, Unrated
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.rng import Rng, client_secrets
@@ -19,7 +18,7 @@ from tests.fedsplit.test_kit import GroupKit
 
 ITEMS, MU = 40, 3.4
 PUBLIC = FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), 3, 300, people=6)
-METHOD = FedSplitExtended(factors=3, patterns=4, epochs=60, unrated="decoys")
+METHOD = FedSplit(factors=3, patterns=4, epochs=60, unrated="decoys")
 
 
 def prior() -> Floats:
@@ -46,13 +45,13 @@ def letter(history: History, method: FedSplit = METHOD) -> Update:
 
 
 class TestPrior(GroupKit):
-    def make(self) -> FedSplitExtended:
-        return FedSplitExtended(factors=3, patterns=4, epochs=200, unrated="prior")
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, patterns=4, epochs=200, unrated="prior")
 
 
 class TestDecoys(GroupKit):
-    def make(self) -> FedSplitExtended:
-        return FedSplitExtended(factors=3, patterns=4, epochs=200, unrated="decoys", clip=5.0)
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, patterns=4, epochs=200, unrated="decoys", clip=5.0)
 
 
 def forced(chance: Floats, random: np.random.Generator) -> Bools:
@@ -92,12 +91,12 @@ def test_every_item_gets_a_rating_of_somebody_in_the_group_and_true_ones_stay() 
 
 @pytest.mark.parametrize("unrated", ["prior", "decoys"])
 def test_every_item_on_offer_has_a_row_and_no_number_is_beyond_the_bound(unrated: Unrated) -> None:
-    method = FedSplitExtended(factors=3, patterns=4, epochs=60, unrated=unrated, clip=0.5)
+    method = FedSplit(factors=3, patterns=4, epochs=60, unrated=unrated, clip=0.5)
     sent = letter(group(), method).tables["items"]
     assert len(sent) == ITEMS
     assert sent.values[:, :3].any(axis=1).all()
     assert np.abs(sent.values).max() == 0.5
-    free = letter(group(), FedSplitExtended(factors=3, patterns=4, epochs=60, unrated=unrated))
+    free = letter(group(), FedSplit(factors=3, patterns=4, epochs=60, unrated=unrated))
     phase = method.phases(PUBLIC)[1]
     assert "must be at most 0.5" in (method.server_refuses(phase, free) or "")
 

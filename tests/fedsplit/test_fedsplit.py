@@ -10,12 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.fedsplit.extended import (
-    FedSplitExtended,
-)
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.groups import GroupFactors, combine_biases, joint_patterns, mark
+from murmura.algorithms.fedsplit.groups import (
+    GroupFactors,
+    combine_biases,
+    factorise_group,
+    joint_patterns,
+    mark,
+)
 from murmura.core.errors import SettingError
+from murmura.core.rng import Purpose
 from murmura.core.schedule import Schedule
 from murmura.core.update import SentUpdate as Sent
 from murmura.engine.federated_model import FederatedModel
@@ -39,18 +43,32 @@ def trained(method: FedSplit, seen: list[Sent] | None = None) -> FederatedModel:
 
 
 def test_with_every_option_off_the_method_is_the_published_one_to_the_bit() -> None:
-    published, ours = trained(FedSplit(**SMALL)), trained(FedSplitExtended(**SMALL))
-    for name, values in published.model.items():
-        assert values.tobytes() == ours.model[name].tobytes()
-    for name, values in published.states.items():
-        assert values.tobytes() == ours.states[name].tobytes()
-    assert published.model.keys() == ours.model.keys()
-    assert published.ledger.totals == ours.ledger.totals
+    """Equations 14 to 18, group after group."""
+    method, data = FedSplit(**SMALL), raters()
+    fitted, plan = trained(method), Plan(method, data, ONCE, seed=1, groups=fours(data))
+    groups = range(plan.info.clients)
+    histories = [plan.people.history(client, 1) for client in groups]
+    mu = sum(float(history.value.mean()) for history in histories) / len(histories)
+    own = [
+        factorise_group(histories[c], mu, method, plan.info.people, plan.people.rng(c, 1).stream(Purpose.INIT))
+        for c in groups
+    ]
+    sent = {c: GroupFactors(own[c].items, own[c].H, own[c].b_h, np.ones(len(own[c].items))) for c in groups}
+    b = sum(own[c].everywhere(data.n_items)["b_h"] for c in groups) / len(groups)
+    patterns, parts = joint_patterns(sent, data.n_items, method.patterns, method.joint_epochs)
+    assert fitted.model["mu"] == mu
+    assert fitted.model["b"].reshape(-1).tobytes() == np.asarray(b).tobytes()
+    assert fitted.model["patterns"].tobytes() == patterns.tobytes()
+    for c in groups:
+        assert fitted.states["W"][c].tobytes() == own[c].W.tobytes()
+        assert fitted.answers[c]["M"].tobytes() == parts[c].tobytes()
+        scores = own[c].W @ parts[c].T @ patterns.T + (own[c].b_w[:, None] + b + mu)
+        assert fitted.score(np.arange(4 * c, 4 * c + 4, dtype=np.int32)).tobytes() == scores.tobytes()
 
 
 def test_a_bound_is_on_what_leaves_whatever_the_bias_is_made_of() -> None:
     seen: list[Sent] = []
-    trained(FedSplitExtended(**SMALL, bias="means", clip=0.25), seen)
+    trained(FedSplit(**SMALL, bias="means", clip=0.25), seen)
     updates = [one.update.tables["items"].values for one in seen if one.phase == "factors"]
     assert all(np.abs(values[:, :4]).max() <= 0.25 for values in updates)
     assert max(values[:, 4].max() for values in updates) > 1  # counts are as they are
@@ -83,7 +101,7 @@ def test_the_federation_is_algorithm_1() -> None:
 
 def test_groups_alone_have_the_model_they_would_have_sent() -> None:
     sent = trained(FedSplit(**SMALL))
-    alone = trained(FedSplitExtended(**SMALL, finish="local"))
+    alone = trained(FedSplit(**SMALL, finish="local"))
     assert alone.rounds == 1
     np.testing.assert_array_equal(alone.ready["W"], sent.states["W"])
     assert alone.ledger.totals["bytes_up"] < 300  # means alone
@@ -146,12 +164,12 @@ def test_a_group_takes_the_settings_it_tuned() -> None:
 
 def test_groups_that_predict_badly_count_less_or_not_at_all() -> None:
     seen: list[Sent] = []
-    weighed = trained(FedSplitExtended(**SMALL, judge="weigh"), seen)
+    weighed = trained(FedSplit(**SMALL, judge="weigh"), seen)
     errors = [one.update.scalars["error"] for one in seen if one.phase == "factors"]
     assert len(errors) == 6
     assert min(errors) > 0
     worst = float(np.sort(errors)[-2])  # all but the worst one stay
-    left = trained(FedSplitExtended(**SMALL, judge="leave-out", worst=worst))
+    left = trained(FedSplit(**SMALL, judge="leave-out", worst=worst))
     assert list(left.refused) == [int(np.argmax(errors))]
     assert "own error must be at most" in next(iter(left.refused.values()))
     assert (weighed.model["patterns"] != trained(FedSplit(**SMALL)).model["patterns"]).any()

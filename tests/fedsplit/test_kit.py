@@ -4,7 +4,6 @@ from unittest import SkipTest
 
 import pytest
 
-from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.one_shot.co_statistics import CoStatistics, FedSplitSvd
 from murmura.algorithms.one_shot.ridge_rater import ItemMeans
@@ -29,19 +28,19 @@ class TestPrinted(GroupKit):
 
 
 class TestOverGroupsThatSawTheItem(GroupKit):
-    def make(self) -> FedSplitExtended:
-        return FedSplitExtended(factors=3, patterns=4, epochs=200, bias="seen")
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, patterns=4, epochs=200, bias="seen")
 
 
 @pytest.mark.smoke
 class TestRidge(GroupKit):
-    def make(self) -> FedSplitExtended:
-        return FedSplitExtended(factors=3, patterns=4, epochs=200, bias="means", finish="ridge", ridge=0.1)
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, patterns=4, epochs=200, bias="means", finish="ridge", ridge=0.1)
 
 
 class TestClipped(GroupKit):
-    def make(self) -> FedSplitExtended:
-        return FedSplitExtended(factors=3, patterns=4, epochs=200, bias="counts", clip=4.0)
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, patterns=4, epochs=200, bias="counts", clip=4.0)
 
 
 class TestAlone(GroupKit):
@@ -49,8 +48,8 @@ class TestAlone(GroupKit):
 
     kills = ()
 
-    def make(self) -> FedSplitExtended:
-        return FedSplitExtended(factors=3, epochs=200, finish="local")
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, epochs=200, finish="local")
 
     def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
         raise SkipTest("without patterns from others a stranger's list is in the order of the items")

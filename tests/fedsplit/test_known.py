@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.fedsplit.groups import (
     aligned,
@@ -26,8 +25,8 @@ from tests.fedsplit.worlds import people, public, rows, sent, stream
 STILL = CnmfRates(0.25, 0.25, 0.25, 0.25, 1e-12, 1e-12)  # biases stay where they are
 
 
-def method(**chosen: Any) -> FedSplitExtended:
-    return FedSplitExtended(factors=1, patterns=1, precision="float64", **chosen)
+def method(**chosen: Any) -> FedSplit:
+    return FedSplit(factors=1, patterns=1, precision="float64", **chosen)
 
 
 def read(chosen: FedSplit, updates: list[Update], items: int) -> tuple[ServerState, Answers]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.channel.accountant import epsilon_of, mu_of
+from murmura.channel.noise_terms import epsilon_of, mu_of
 from murmura.core.schedule import Schedule
 from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel

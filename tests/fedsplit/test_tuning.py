@@ -17,7 +17,7 @@ from murmura.lab.groups.tuned_groups import (
     GroupChoice,
     GroupRatings,
     Tuning,
-    saved_choices,
+    saved,
     tune,
     tune_all,
 )
@@ -86,16 +86,16 @@ def test_a_group_that_cannot_be_tuned_takes_the_methods_own_settings() -> None:
 
 def test_a_finished_group_is_kept(tmp_path: Path) -> None:
     groups = {str(n): some(raters(seed=n), 6, str(n)) for n in range(2)} | {"one": few(3, 1)}
-    assert saved_choices(groups, tmp_path / "none") == {}
+    assert saved(tmp_path / "none", groups, GroupChoice) == {}
     found = dict(tune_all(groups, QUICK, tmp_path, 1))
-    assert saved_choices(groups, tmp_path) == found
+    assert saved(tmp_path, groups, GroupChoice) == found
     assert isinstance(found["one"], GroupChoice)
     assert set(found) == set(groups)
     kept = json.loads((tmp_path / "0.json").read_text("utf-8"))
     del kept["loss"]
     (tmp_path / "0.json").write_text(json.dumps(kept), "utf-8")
-    with pytest.raises(RunError, match="must be a choice that was kept, but is damaged"):
-        saved_choices(groups, tmp_path)
+    with pytest.raises(RunError, match="is damaged: delete it and tune again"):
+        saved(tmp_path, groups, GroupChoice)
 
 
 def test_a_choice_is_kept_under_all_it_depends_on() -> None:

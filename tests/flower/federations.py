@@ -8,10 +8,9 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.core.interactions import Interactions
 from murmura.engine.federated_model import FederatedModel
-from murmura.runtimes.from_dataset import describe_federation, groups_of
-from murmura.runtimes.simulation import FederatedMethod
-from murmura.server.organisations.silo_terms import SiloTerms
-from murmura.server.organisations.silo_users import cut_silos
+from murmura.runtimes.simulation import FederatedMethod, groups_of
+from murmura.server.described import describe_federation
+from murmura.server.organisations.folder import SiloTerms, cut_silos
 
 SEED = 7
 CHANNEL = {"channel": "readable", "minimum_cohort": 2}

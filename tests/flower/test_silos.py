@@ -16,12 +16,17 @@ from murmura.algorithms import algorithm
 from murmura.core.errors import DataError, FederationError, RunError, SettingError
 from murmura.core.files import read_archive
 from murmura.core.interactions import Interactions
-from murmura.runtimes.from_dataset import describe_federation
+from murmura.server.described import describe_federation
+from murmura.server.organisations.folder import (
+    SUPERLINK_READS,
+    SUPERLINK_READS_EACH,
+    SiloTerms,
+    SiloUsers,
+    own_users,
+)
 from murmura.server.organisations.server import Ask, model_digest, ranges_of, serve_silos
 from murmura.server.organisations.silo import Silo
 from murmura.server.organisations.silo_messages import SiloReply, SiloRequest
-from murmura.server.organisations.silo_terms import SUPERLINK_READS, SUPERLINK_READS_EACH, SiloTerms
-from murmura.server.organisations.silo_users import SiloUsers, own_users
 from tests.cli.processes import murmura
 from tests.flower.federations import CHANNEL, SEED, cut, interactions
 
@@ -209,7 +214,7 @@ def test_own_people_draw_secrets_of_their_own_and_keep_their_items(tmp_path: Pat
 
 
 def test_nothing_but_the_apps_needs_flwr() -> None:
-    names = ["silo_terms", "silo_users", "silo_messages", "silo", "server"]
+    names = ["folder", "silo_messages", "silo", "server"]
     code = "import sys; sys.modules['flwr'] = None\n"
     code += f"for n in {names}: __import__('murmura.server.organisations.' + n)"
     subprocess.run([sys.executable, "-c", code], check=True)

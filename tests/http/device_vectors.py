@@ -82,7 +82,7 @@ def device_vectors() -> dict[str, Any]:
         "channel": as_dict(CHANNEL),
         "consent": _consent(),
         "packing": [_packing(least) for least in (1, 2, 5, 200)],
-        "steps": [_step(parts, phase) for parts, phase in ((1, "counts"), (1, "pairs"), (3, "pairs-2"))],
+        "steps": [_step(*asked) for asked in ((1, "counts"), (1, "pairs"), (3, "pairs-2"), (1, "counts", 2))],
         "ranking": [_ranking(blend) for blend in BLENDS],
         "factors": [_factors(precision) for precision in ("float32", "float64")],
         "normalised": [_normalised(phase) for phase in ("counts", "pairs")],
@@ -129,9 +129,9 @@ def _phase(method: Algorithm, name: str, info: FederationInfo) -> Phase:
     return next(phase for phase in method.phases(info) if phase.name == name)
 
 
-def _step(parts: int, name: str) -> dict[str, Any]:
+def _step(parts: int, name: str, cap: int = 0) -> dict[str, Any]:
     """A visit of a method of sums: of pairs after all but one of the own items were counted."""
-    method = algorithm("fed-item-knn")(least=2, k=3, parts=parts).algorithm()
+    method = algorithm("fed-item-knn")(least=2, k=3, parts=parts, cap=cap).algorithm()
     info, counted = (PUBLIC, 0) if name == "counts" else (COUNTED, 1)
     phase, history = _phase(method, name, info), history_of(CONSENT)
     bits = np.zeros(16, np.bool_)

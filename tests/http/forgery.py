@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from murmura.channel.sealing import seal
+from murmura.channel.key_pairs import seal
 from murmura.server.aggregator.aggregator import Role
 from murmura.wire import wire
 from murmura.wire.admission import OwnAdmission

@@ -13,7 +13,7 @@ import pytest
 from murmura.core.errors import RunError
 from murmura.device.device import Device
 from murmura.device.enrolment import register
-from murmura.server.admitter import Admitter
+from murmura.server.admissions import Admitter
 from murmura.server.aggregator.aggregator import Aggregator, Role
 from murmura.server.database import ServerDatabase
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR

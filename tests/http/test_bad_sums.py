@@ -282,5 +282,5 @@ def test_every_item_or_none_is_a_proper_upload(tmp_path: Path) -> None:
 
 async def shy(world: World, devices: list[Device]) -> Device:
     """The third device's owner shares nothing at all."""
-    devices[2].storage.allowed = Permission(pi=0.0)  # type: ignore[attr-defined]
+    devices[2].storage.allowed = Permission(pi=0.0)  # type: ignore[union-attr]
     return devices[2]

@@ -18,8 +18,10 @@ from typer.testing import CliRunner
 from murmura.aggregation.weighting import Weighting
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.cli.app import app
+from murmura.core.contract import FederationInfo
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import as_dict, field_names
+from murmura.server.coordinator.setup import configured, guarded
 from tests.http.certificates import certificate
 from tests.http.network import people
 from tests.http.processes import MURMURA, Processes, write_table
@@ -80,20 +82,54 @@ def test_serve_refuses_what_cannot_work(
     assert sentence in message
 
 
-@pytest.mark.parametrize(
-    ("model", "remedy"), [("fed-ease", "set -S epsilon=4"), ("fed-item-knn", "serve another method")]
-)
-def test_serve_refuses_sums_without_noise_unless_that_is_said(
-    model: str, remedy: str, table: Path, tmp_path: Path
-) -> None:
-    pair = ("--aggregator", "http://127.0.0.1:1", "--aggregator", "http://127.0.0.1:2")
-    given = ("--like", table, "--model", model, "--minimum", 10, *pair)
-    assert refused("serve", "--state", tmp_path / "s", *given) == (
+@pytest.mark.parametrize("model", ["fed-item-knn", "fed-order"])
+def test_serve_refuses_sums_without_noise_unless_that_is_said(model: str, table: Path, tmp_path: Path) -> None:
+    assert serve_sums(table, tmp_path, model) == (
         2,
-        f"{model} must have noise in its sums, but epsilon is not given and everybody can read sums without "
-        f"noise; {remedy}, or say --exact to serve it all the same.",
+        f"{model} must have noise in its sums, but has none and everybody can read sums without noise; serve "
+        "fed-ease, or say --exact to serve it all the same.",
     )
     assert not (tmp_path / "s" / "operator.token").exists()
+
+
+def test_serve_says_why_settings_of_exact_sums_do_not_fit(table: Path, tmp_path: Path) -> None:
+    assert serve_sums(table, tmp_path, "fed-ease", "-S", "reg=100") == (
+        2,
+        "fed-ease.reg must be left out where epsilon is given, but it is 100.0. Epsilon is 4 unless --exact "
+        "asks for sums without noise.",
+    )
+
+
+def test_noise_that_leaves_nothing_is_refused_before_anybody_sends(table: Path, tmp_path: Path) -> None:
+    code, message = serve_sums(table, tmp_path, "fed-ease", "-S", "epsilon=0.5")
+    assert code == 2
+    numbers = r"the strongest common direction is 12 where noise alone makes (\d+)"
+    (noise,) = re.findall(numbers, message)
+    (enough,) = re.findall(r"About (\d+) people would do; or raise epsilon", message)
+    assert int(noise) <= int(enough) <= int(noise) + 10
+
+
+@pytest.mark.parametrize(
+    ("clients", "rows", "asked", "least", "cap"),
+    [(60, 900, None, 10, 100), (1000, 90_000, None, 16, 360), (1000, 90_000, 0, 6, 360)],
+)
+def test_few_malicious_devices_can_add_no_rare_item_to_the_pairs(
+    clients: int, rows: int, asked: int | None, least: int, cap: int
+) -> None:
+    """Four more owners than `least`, or one for each hundred places; at most four mean histories of one."""
+    info = FederationInfo(50, np.arange(50, dtype=np.int32), clients, rows)
+    exact, _ = configured("fed-ease", {"least": 6}, "secure-sum", exact=True)
+    made, said = guarded(exact, info, asked)
+    assert {name: as_dict(made)[name] for name in ("least", "cap")} == {"least": least, "cap": cap}
+    assert said.startswith(f"pairs are of items with at least {least} owners, {least - 6} more than `least`")
+    noisy, _ = configured("fed-ease", {}, "secure-sum")
+    assert guarded(noisy, info) == (noisy, "")
+
+
+def serve_sums(table: Path, folder: Path, model: str, *more: str) -> tuple[int, str]:
+    pair = ("--aggregator", "http://127.0.0.1:1", "--aggregator", "http://127.0.0.1:2")
+    given = ("--like", table, "--model", model, "--minimum", 10, *pair, *more)
+    return refused("serve", "--state", folder / "s", *given)
 
 
 def test_serve_refuses_settings_that_hold_something_private(table: Path, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from murmura.device.storage import DeviceMemory
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import training_rows
 from tests.http.network import people
 from tests.http.processes import Served, get, served, write_table
 

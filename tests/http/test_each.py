@@ -16,7 +16,7 @@ from murmura.core.contract import History, IndividualUpdates, RoundContext
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
-from murmura.device.recommending import OwnRanking
+from murmura.device.visits import OwnRanking
 from murmura.wire.wire import IndividualReport
 from tests.http.network import SEEDED, World
 

@@ -18,9 +18,10 @@ from murmura.device.enrolment import JoinRequest, known_positives
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.from_dataset import describe_items, groups_of, training_rows
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import groups_of, training_rows
 from murmura.server.coordinator.setup import ChannelMode, configured
+from murmura.server.described import describe_items
 from tests.http.processes import Processes, answers, get, served
 from tests.ports import free_ports
 

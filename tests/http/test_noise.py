@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.channel.accountant import epsilon_of
 from murmura.channel.noise import simulated_noise
-from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.noise_terms import NoiseTerms, epsilon_of
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
 from murmura.core.errors import SettingError

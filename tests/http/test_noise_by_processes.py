@@ -11,8 +11,8 @@ from murmura.algorithms import algorithm
 from murmura.core.codec import encode_model
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import training_rows
 from tests.http import processes
 from tests.http.network import people
 from tests.http.processes import get, served, write_table

@@ -10,8 +10,7 @@ import pytest
 from murmura.core.channel import ChannelSettings
 from murmura.core.interactions import Interactions
 from murmura.device.device import VisitOutcome
-from murmura.device.recommending import OwnRanking
-from murmura.device.visits import sentence
+from murmura.device.visits import OwnRanking, sentence
 from murmura.testing import crowd
 from tests.http.network import World
 

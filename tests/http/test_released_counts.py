@@ -18,7 +18,7 @@ from murmura.core.contract import FederationInfo, Phase
 from murmura.core.message import released_counts_bytes
 from murmura.device.download_cache import DownloadCache
 from murmura.device.trust import check_log
-from murmura.runtimes.from_dataset import describe_federation
+from murmura.server.described import describe_federation
 from murmura.server.loopback import COORDINATOR
 from murmura.wire import wire
 from murmura.wire.refusals import RefusedError

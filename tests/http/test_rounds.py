@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.channel.chain import chain
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import EPSILON, ChannelSettings
 from murmura.core.consent import Permission
 from murmura.core.contract import History, RoundContext
 from murmura.core.errors import SettingError
@@ -19,7 +20,7 @@ from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.device.storage import InMemoryStorage
 from murmura.engine.itinerary import Position
 from murmura.engine.visit import visit
-from murmura.server.coordinator.setup import RoundTiming
+from murmura.server.coordinator.setup import RoundTiming, configured
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
 from murmura.wire import wire
 from murmura.wire.refusals import RefusedError, UnreachableError
@@ -27,6 +28,9 @@ from murmura.wire.transport import ask, bearer
 from tests.http.network import SEEDED, World, people
 
 TRAINING: dict[str, object] = {"rounds": 3, "clients": 10}
+METHODS = {name: algorithm(name).method for name in ALGORITHMS}
+READABLE_SUMS = [name for name, one in METHODS.items() if one.releases_counts or one.releases_pairs]
+EXACT_ALONE = ("fed-item-knn", "fed-order")  # of them those that have no form with noise
 
 
 def plain_model(world: World) -> dict[str, np.ndarray]:
@@ -306,6 +310,23 @@ def test_sums_without_noise_are_served_only_where_operator_and_device_allow_them
         "",
     ]
     assert world.coordinator.about()["label"] == "everybody can read sums without noise"
+
+
+@pytest.mark.parametrize("name", READABLE_SUMS)
+def test_at_defaults_nothing_exact_is_published(name: str, tmp_path: Path) -> None:
+    """A method whose sums everybody can read in its model is served with noise, or not at all."""
+    preset, channel = configured(name, {}, "secure-sum", 10)
+    world = World(tmp_path, people(), name, {})
+    setup = replace(world.setup, preset=preset, channel=channel, exact=False)
+    if name in EXACT_ALONE:
+        with pytest.raises(SettingError, match=r"everybody can read sums without noise; serve fed-ease, or"):
+            setup.itinerary()
+        return
+    assert setup.labels == {}
+    assert setup.noise.epsilon == channel.epsilon == EPSILON
+    assert set(setup.noise.multipliers) == {phase.name for phase in preset.algorithm().phases(world.info)}
+    exact, _ = configured(name, {}, "secure-sum", 10, exact=True)
+    assert replace(setup, preset=exact, channel=exact.channel_settings()).labels.keys() == {"exact"}
 
 
 def test_noise_and_rounds_of_gradients_need_no_such_permission(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from murmura.device.device import Device
 from murmura.device.folder import DeviceFolder
 from murmura.device.visits import _Own
 from murmura.server.commands.rounds import _awaited
-from murmura.server.coordinator.published_models import CAME, Releases
+from murmura.server.coordinator.public_log import CAME, Releases
 from murmura.server.coordinator.setup import RoundTiming
 from murmura.wire.refusals import RefusedError
 from tests.http.network import World, people

@@ -13,8 +13,8 @@ from murmura.algorithms import algorithm
 from murmura.core.codec import encode_model
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import training_rows
 from tests.http.network import people
 from tests.http.processes import get, served, write_table
 
@@ -28,7 +28,7 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
     table = write_table(people(USERS, 30), tmp_path / "likes.csv")
     settings = [word for key, value in SUMS.items() for word in ("-S", f"{key}={value}")]
     timing = ("--round-seconds", 600, "--hold", 0, "--spread", 0)
-    begin = ("--wait-for", USERS, "--seed", SEED, "--start")
+    begin = ("--wait-for", USERS, "--seed", SEED, "--start", "--tolerate", 0)
     with served(
         tmp_path, "--like", table, "--model", "fed-item-knn", *settings, *timing, *begin, "--exact"
     ) as here:
@@ -66,7 +66,7 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
     events = [[json.loads(line) for line in out.splitlines()] for out in outs]
     for told_here in events:
         assert told_here[0]["event"] == "joined"
-        assert told_here[0]["privacy"].startswith("everybody can read sums without noise; no noise is added")
+        assert told_here[0]["privacy"].startswith("everybody can read sums without noise; sums without noise")
     shown = [one["items"] for told_here in events for one in told_here if one["event"] == "recommended"]
     lists = found.recommend(np.arange(ALONE, dtype=np.int32), TOP).item
     assert shown == [data.items.labels[items].tolist() for items in lists]

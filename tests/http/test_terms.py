@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from murmura.channel.accountant import AGAINST, UNIT
-from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.noise_terms import AGAINST, UNIT, NoiseTerms
 from murmura.core.errors import FederationError
 from murmura.device import device
 from murmura.device.trust import TermsChangedError, fetch_terms

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from murmura.channel.chain import chain
+from murmura.channel.key_pairs import unseal
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.ring import Ring
-from murmura.channel.sealing import unseal
 from murmura.channel.shares import expand
 from murmura.core.codec import decode, decode_changes, decode_model, encode
 from murmura.core.contract import Phase, RoundContext
@@ -286,7 +286,7 @@ def test_a_letter_is_taken_and_arrays_exact_tables_and_parts_are_read() -> None:
 def _grown(message: bytes) -> None:
     one = GOOD["log"]["consistency"][1]
     head, before = (LogHead(one[s], bytes.fromhex(one[r])) for s, r in (("size", "root"), ("first", "before")))
-    asyncio.run(trust._check_grown(head, before, unpack_hashes(message), Network(), ""))
+    asyncio.run(trust.check_grown(head, before, unpack_hashes(message), Network(), ""))
 
 
 def _receipt(message: bytes) -> None:

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from murmura.lab.classification.learning import read_learning
+from murmura.lab.classification.classified_samples import read_learning
 from murmura.lab.papers.experiment_page import write
 from murmura.lab.papers.experiments import experiment
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce

@@ -13,9 +13,9 @@ from murmura.core.schedule import Schedule
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.lab.classification.classifier import answer, descend
+from murmura.lab.classification.classifier_layout import ClassifierLayout
 from murmura.lab.classification.fedavg import FederatedAveraging
-from murmura.neural.classifier import answer, descend
-from murmura.neural.classifier_layout import ClassifierLayout
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

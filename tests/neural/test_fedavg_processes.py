@@ -10,8 +10,8 @@ import pytest
 from murmura.core.codec import encode_model
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.runtimes.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import training_rows
 from murmura.server.coordinator.setup import configured
 from tests.data.digits import write_digits
 from tests.http.processes import get, served

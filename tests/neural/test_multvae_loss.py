@@ -11,8 +11,8 @@ pytest.importorskip("torch", reason="torch is not installed: make test-neural in
 
 import torch
 
-from murmura.neural import multvae_network
-from murmura.neural.training_loop import Params
+from murmura.lab.neural import multvae_network
+from murmura.lab.neural.training_loop import Params
 from tests.neural.differences import check_gradient
 from tests.neural.plain import plain_negative_elbo
 

@@ -11,10 +11,10 @@ pytest.importorskip("torch", reason="torch is not installed: make test-neural in
 
 import torch
 
-from murmura.baselines.neumf import NeuMf
 from murmura.core.interactions import Interactions
-from murmura.neural.histories import Histories
-from murmura.neural.neumf_network import UnseenItems
+from murmura.lab.neural.histories import Histories
+from murmura.lab.neural.neumf import NeuMf
+from murmura.lab.neural.neumf_network import UnseenItems
 from tests.neural.drawn import drawn_as_chance_says
 
 

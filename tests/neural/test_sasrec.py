@@ -9,14 +9,14 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: make test-neural installs it")
 
 from murmura.baselines.ease import Ease
-from murmura.baselines.multvae import MultVae
-from murmura.baselines.sasrec import SasRec
 from murmura.core.catalogue import Split
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, server_secret
 from murmura.data.splits.temporal import DAY, cut_to_days
-from murmura.neural.histories import Sequences, windows
+from murmura.lab.neural.histories import Sequences, windows
+from murmura.lab.neural.multvae import MultVae
+from murmura.lab.neural.sasrec import SasRec
 from tests.neural.drawn import drawn_as_chance_says
 from tests.neural.quick import QUICK
 

@@ -9,10 +9,10 @@ pytest.importorskip("torch", reason="torch is not installed: make test-neural in
 
 import torch
 
-from murmura.neural import sasrec_network
-from murmura.neural.answers import last_states
-from murmura.neural.histories import Windows
-from murmura.neural.training_loop import Params
+from murmura.lab.neural import sasrec_network
+from murmura.lab.neural.histories import Windows
+from murmura.lab.neural.sasrec import last_states
+from murmura.lab.neural.training_loop import Params
 from tests.neural.differences import check_gradient
 from tests.neural.plain import plain_sasrec
 

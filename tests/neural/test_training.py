@@ -12,7 +12,7 @@ import torch
 
 from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT
-from murmura.neural.training_loop import BatchSchedule, one_thread_generator, optimise
+from murmura.lab.neural.training_loop import BatchSchedule, one_thread_generator, optimise
 
 TARGET = torch.tensor([[1.0, -2.0], [3.0, 0.5]])
 

@@ -10,6 +10,8 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.lab.analyses.item_exposure import bias, frequencies
+from murmura.lab.sweep.run import plan_sweep, sweep
+from murmura.lab.sweep.section import value_places
 from murmura.report import build
 from murmura.report.build import analyses
 from murmura.report.drawing import CURVES, VARIABLES, curve_styles, power, ramp
@@ -17,8 +19,6 @@ from murmura.report.summary import summarise
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder, Sweep, read_runs
 from murmura.studies.compare.run import compare
-from murmura.studies.sweep.run import plan_sweep, sweep
-from murmura.studies.sweep.section import value_places
 from tests.studies.worlds import small_world
 
 pytestmark = pytest.mark.slow
@@ -154,7 +154,7 @@ def test_an_unfinished_sweep_is_shown_as_far_as_it_came(tmp_path: Path) -> None:
 @pytest.mark.smoke
 def test_curves_are_told_apart_by_colour_and_marker() -> None:
     styles = list(curve_styles([f"model {n}" for n in range(2 * len(CURVES))]).values())
-    assert len({(style.colour, style.marker) for style in styles}) == len(styles)
+    assert len({(style["color"], style["marker"]) for style in styles}) == len(styles)
     assert ramp(2) == ["#d55e00", "#0072b2"]
     assert len(set(ramp(11))) == 11
     assert ramp(1) == ["#d55e00"]

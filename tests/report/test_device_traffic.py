@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from murmura.report import build
+from murmura.report.sections.metrics import front
 from murmura.report.sections.traffic import (
     FINAL,
     PRICES,
     VISITS,
     device_traffic,
-    on_front,
     priced,
     traffic_plot,
     traffic_table,
@@ -51,7 +51,9 @@ def three(folder: Path) -> Results:
 
 
 def test_prices_are_those_of_the_ledger(tmp_path: Path) -> None:
-    found = {line.label: traffic for line, traffic in priced(three(tmp_path), "P@10")}
+    found = {
+        line.label: {name: one.mean for name, one in line.values.items()} for line in priced(three(tmp_path))
+    }
     assert set(found) == {"good", "cheap!", "beaten"}  # centralised models have no price
     good = found["good"]
     assert [good[name] for name in ("kB up per device", "kB down per device")] == [80.0, 405.0]
@@ -66,7 +68,7 @@ def test_prices_are_those_of_the_ledger(tmp_path: Path) -> None:
 def test_the_front_is_marked_in_the_table(tmp_path: Path) -> None:
     whole = three(tmp_path)
     for price in PRICES:
-        assert [line.label for line in on_front(priced(whole, "P@10"), price, "P@10")] == ["cheap!", "good"]
+        assert [line.label for line in front(priced(whole), price, "P@10")] == ["cheap!", "good"]
     table = traffic_table(whole)
     assert table is not None
     marks = {row[0].text: {cell.mark for cell in row[2:8]} for row in table.rows}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import RunError
-from murmura.lab.classification.learning import (
+from murmura.lab.classification.classified_samples import (
     AGREEMENT,
     agreement,
     noise_tests,

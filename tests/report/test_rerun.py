@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from murmura.core import flag_text
 from murmura.engine.run_folder import Run
 from murmura.report.sections.facts import FILE, inline, rerun
-from murmura.studies import flag_text
 from murmura.studies.compare.folder import ComparisonFolder
 
 plain = st.recursive(

@@ -9,8 +9,8 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.engine.run_folder import Run
+from murmura.lab.papers.reproduction_folder import ChosenEntry, ReproductionFolder, RowChoice
 from murmura.studies.compare.folder import ComparisonFolder, read_runs, run_name
-from murmura.studies.reproduction_folder import ChosenEntry, ReproductionFolder, RowChoice
 from murmura.studies.scorer import open_folder
 from murmura.studies.search.folder import SearchFolder, Trial, best
 from tests.report.folders import Made, drawn, write_comparison

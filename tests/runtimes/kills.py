@@ -18,9 +18,8 @@ from murmura.data.populations import PopulationFiles, Rows, write_population
 from murmura.engine.plan import federation_info
 from murmura.runtimes.dask import DaskTasks, dask_client
 from murmura.runtimes.ranges import RangePlan
-from murmura.runtimes.sharded_training import ShardedTraining
+from murmura.runtimes.sharded_training import Near, ShardedTraining, TaskEngine
 from murmura.runtimes.shards import arrays_of
-from murmura.runtimes.tasks import Near, TaskEngine
 from murmura.testing import crowd
 
 ROUNDS = 3

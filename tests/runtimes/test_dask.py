@@ -26,7 +26,7 @@ from murmura.core.errors import FederationError, SettingError
 from murmura.runtimes.cluster import Cluster
 from murmura.runtimes.dask import DaskTasks, dask_client
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.tasks import TaskEngine
+from murmura.runtimes.sharded_training import TaskEngine
 from murmura.studies.worker_pool import Workers, processes
 from tests.ports import free_ports
 from tests.runtimes.kills import Killing, Twice, digest, training

@@ -1,14 +1,12 @@
 """Rounds to a target and the mean over rounds, worked out by hand; which samples were right, in a folder."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.engine.run_folder import Run
-from murmura.lab.classification.classified_samples import ANSWERS, LearningCurve, record_answers, rounds_name
+from murmura.lab.classification.classified_samples import LearningCurve, answers_of, rounds_name
 
 CURVE = LearningCurve(
     np.array([[0.5, 0.7, 0.1, 0.2], [0.8, 0.71, 0.6, 0.7], [0.9, 0.9, 0.9, 0.72], [0.6, 0.6, 0.6, 0.6]]),
@@ -42,11 +40,9 @@ def test_a_share_of_ten_clients_is_met_by_exactly_so_many() -> None:
     assert math.isnan(ten.rounds_to(0.4, 0.8))
 
 
-def test_answers_are_kept_client_by_client_in_the_order_of_the_samples(tmp_path: Path) -> None:
+def test_answers_are_kept_client_by_client_in_the_order_of_the_samples() -> None:
     people, things = Vocabulary(np.array(["a", "b", "c"])), Vocabulary(np.arange(5))
     user = np.array([2, 0, 2, 0, 2], np.int32)  # b has held nothing out
     test = Interactions(people, things, user, np.arange(5, dtype=np.int32), np.zeros(5))
-    run = Run.create(tmp_path / "run", {"model": {"name": "fedavg"}})
     right = np.isin(test.item, [0, 3])  # c's first, a's second
-    record_answers(run, right, test)
-    assert run.read_table(ANSWERS) == (["user", "right"], [["a", "01"], ["c", "100"]])
+    assert answers_of(right, test) == [("a", "01"), ("c", "100")]

@@ -11,7 +11,8 @@ from murmura.core.catalogue import Split
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
 from murmura.data.sources.registry import load
-from murmura.engine.protocol import protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import protocol
 from murmura.engine.run_folder import Run
 from murmura.studies.configuration import DataConfig
 from murmura.studies.search.folder import CHOICE

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
-from murmura.engine.protocol import prepare, protocol, whole_split
+from murmura.engine.prepared import prepare, whole_split
+from murmura.engine.protocol import protocol
 from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.intervals import seed_interval
 from murmura.lab.analyses.item_exposure import bias, frequencies, printed_bias

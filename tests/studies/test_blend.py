@@ -5,9 +5,10 @@ import pytest
 
 from murmura.core.errors import SettingError
 from murmura.data.sources.registry import load
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
+from murmura.lab.blend.run import MODEL, Blend, blended, blends, choose
 from murmura.runtimes.simulation import simulated
-from murmura.studies.blend.run import MODEL, Blend, blended, blends, choose
 
 SMALL = {"epochs": 3, "item_factors": 4, "factors": 2, "item_reg": 2.0, "gamma": 0.1}
 

@@ -9,7 +9,8 @@ import pytest
 from murmura.baselines import baseline
 from murmura.core.catalogue import Split
 from murmura.core.errors import RunError, SettingError
-from murmura.engine.protocol import protocol, whole_split
+from murmura.engine.prepared import whole_split
+from murmura.engine.protocol import protocol
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.run import compare

@@ -11,12 +11,12 @@ import pytest
 import yaml
 
 from murmura.core.errors import SettingError
+from murmura.lab.blend.run import MODEL, Blend, choose
 from murmura.lab.papers.experiments import experiment
-from murmura.studies.blend.run import MODEL, Blend, choose
+from murmura.lab.papers.plan_file import read_plan
 from murmura.studies.methods import defaults, method, model_and_pi, resolved_settings
 from murmura.studies.search.folder import Trial, TrialHistory, name_of, side
 from murmura.studies.search.grid import curve_of
-from murmura.studies.search.plan_file import read_plan
 from murmura.studies.search.tpe import Tpe
 
 ROOT = Path(__file__).parents[2]

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError
+from murmura.engine.prepared import FILE as OPENED
 from murmura.engine.run_folder import Run
-from murmura.engine.sealed import FILE as OPENED
-from murmura.studies.configuration import DataConfig
-from murmura.studies.evaluate.run import evaluate_lists, export_run
+from murmura.studies.evaluate.run import EvaluateConfig, ListsData, evaluate_lists, export_run
 from tests.cli.processes import murmura, ratings
 
 MODELS = (
@@ -24,6 +23,11 @@ MODELS = (
     "--out",
     "run",
 )
+
+
+def lists_of(data: Path) -> EvaluateConfig:
+    """Lists made for this data."""
+    return EvaluateConfig(data=ListsData(name=str(data)))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +45,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_scored_again_they_are_the_same(made: Path, tmp_path: Path, form: str) -> None:
     written = export_run(made / "run", form, tmp_path / "out")
     file = next(path for path in written if path.name.startswith("user-knn"))
-    values = evaluate_lists(file, DataConfig(name=str(made / "ratings.csv")), "default", tmp_path / "again")
+    values = evaluate_lists(file, lists_of(made / "ratings.csv"), tmp_path / "again")
     assert values == Run(made / "run" / "user-knn-seed0").read("metrics.json")
     assert Run(tmp_path / "again").read(OPENED)["choice"]["lists"]["file"] == file.name
 
@@ -93,10 +97,10 @@ def test_lists_alone_open_nothing(tmp_path: Path) -> None:
 
 def test_another_file_needs_another_folder(made: Path, tmp_path: Path) -> None:
     first, second, *_ = export_run(made / "run", "trec", tmp_path / "out", parts=False)
-    source = DataConfig(name=str(made / "ratings.csv"))
-    evaluate_lists(first, source, "default", tmp_path / "again")
+    source = lists_of(made / "ratings.csv")
+    evaluate_lists(first, source, tmp_path / "again")
     with pytest.raises(RunError, match="holds another"):
-        evaluate_lists(second, source, "default", tmp_path / "again")
+        evaluate_lists(second, source, tmp_path / "again")
 
 
 def test_the_command_scores_a_strangers_file(made: Path, tmp_path: Path) -> None:

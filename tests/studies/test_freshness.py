@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from murmura.lab.sweep.folder import FRESHNESS, NORMALISED, entry_points, freshness
+from murmura.lab.sweep.run import plan_sweep, sweep
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.sweep.folder import FRESHNESS, NORMALISED, freshness, points
-from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.studies.worlds import small_world
 
 
@@ -14,7 +14,7 @@ def test_more_clients_in_a_round_are_less_fresh(tmp_path: Path) -> None:
     models = {"sfpl": {"epochs": 1, "factors": 3}, "sfpl+": {"epochs": 1, "factors": 3}}
     plan, what = plan_sweep(small_world(), "default", models, "clients", ["all", 1, 7], beside={"mostpop": {}})
     list(sweep(plan, what, tmp_path / "s"))
-    found = freshness(points(ComparisonFolder.open(tmp_path / "s")))
+    found = freshness(entry_points(ComparisonFolder.open(tmp_path / "s")))
     assert [one.label for one in found] == [
         *("sfpl clients=1", "sfpl clients=7", "sfpl clients=all"),
         *("sfpl+ clients=1", "sfpl+ clients=7", "sfpl+ clients=all"),

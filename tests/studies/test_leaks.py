@@ -16,8 +16,8 @@ from scipy.stats import binom
 from murmura.core.catalogue import TEST, TRAIN, Split
 from murmura.core.errors import LeakError
 from murmura.core.interactions import Interactions
+from murmura.engine.prepared import Sealed
 from murmura.engine.run_folder import Run
-from murmura.engine.sealed import Sealed
 from murmura.evaluation.significance import chance_of
 from murmura.lab.papers.experiments import read_experiment
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce

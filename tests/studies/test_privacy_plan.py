@@ -11,7 +11,7 @@ from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.engine.plan import Plan
-from murmura.studies.privacy_plan.run import EPSILONS, PublicFigures, expected_gain, plan_releases
+from murmura.lab.privacy_plan.run import EPSILONS, PublicFigures, expected_gain, plan_releases
 from murmura.testing.data import crowd
 from tests.cli.processes import murmura
 
@@ -52,6 +52,16 @@ def test_figures_of_data_give_the_outlook_of_a_training_on_it() -> None:
     assert true is not None
     assert found.forecast.noise == pytest.approx(true.noise, rel=0.02)  # someone has no rows
     assert found.forecast.signal == pytest.approx(true.signal, rel=0.35)  # histories differ in length
+
+
+def test_as_many_people_as_a_refusal_asks_for_are_enough() -> None:
+    figures = PublicFigures(1350, 25500, 40.0, 3300.0)
+    (few,) = plan_releases(figures, [figures.people], [4.0])
+    assert few.forecast.hopeless
+    assert few.forecast.enough is not None
+    for share, hopeless in ((1.0, False), (0.75, True)):
+        (found,) = plan_releases(figures, [round(few.forecast.enough * share)], [4.0])
+        assert found.forecast.hopeless is hopeless
 
 
 def test_more_people_and_a_larger_epsilon_leave_more() -> None:

@@ -11,7 +11,8 @@ import pytest
 from murmura.core.catalogue import TEST, Catalogue, Dataset, Split
 from murmura.core.errors import RunError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.engine.protocol import PreparedData, Selection, prepare, protocol, whole_split
+from murmura.engine.prepared import PreparedData, Selection, prepare, whole_split
+from murmura.engine.protocol import protocol
 from murmura.studies.search.folder import Trial, best, name_of
 from murmura.studies.search.grid import search
 from murmura.studies.search.space import grid

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError, SettingError
+from murmura.engine.prepared import FILE as OPENED
 from murmura.engine.run_folder import Run
-from murmura.engine.sealed import FILE as OPENED
 from murmura.report import build
 from murmura.studies.configuration import DataConfig
 from murmura.studies.evaluate.run import evaluate_run

@@ -14,7 +14,8 @@ import pytest
 
 from murmura.core.errors import DataError, MissingExtraError, SettingError
 from murmura.core.settings import field_names
-from murmura.engine.protocol import prepare, protocol, whole_split
+from murmura.engine.prepared import prepare, whole_split
+from murmura.engine.protocol import protocol
 from murmura.studies.compare import run as runner
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.run import compare

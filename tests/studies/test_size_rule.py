@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import SettingError
+from murmura.lab.papers.plan_file import read_plan
 from murmura.lab.papers.rule_check import KnownTrials, fitted, known_trials, left_out, setting_name
 from murmura.report import build
 from murmura.studies.compare.comparison_plan import plan
-from murmura.studies.compare.notes import rule_sentence
 from murmura.studies.compare.run import compare
+from murmura.studies.compare.section import rule_sentence
 from murmura.studies.methods import (
     EQUIVALENTS,
     LADDER,
@@ -28,7 +29,6 @@ from murmura.studies.methods import (
     rung,
 )
 from murmura.studies.search.folder import read_history
-from murmura.studies.search.plan_file import read_plan
 from tests.cli.processes import murmura
 from tests.studies.worlds import small_world
 
@@ -164,7 +164,7 @@ def test_compare_takes_the_rule_where_nothing_is_kept_and_says_so(tmp_path: Path
     by_label = {entry.label: entry for entry in ready.entries}
     assert by_label["ease"].settings == resolved_settings("ease", by_rule("ease", sizes))
     assert by_label["mine"].settings == resolved_settings("user-knn", {**by_rule("user-knn", sizes), "k": 5})
-    assert ready.from_size_rule == ["ease", "mine"]
+    assert ready.settings_source["by rule"] == ["ease", "mine"]
     list(compare(ready, tmp_path / "c"))
     kept = json.loads((tmp_path / "c" / "rule.json").read_text())
     assert kept["by rule"] == ["ease", "mine"]
@@ -182,7 +182,7 @@ def test_compare_takes_the_rule_where_nothing_is_kept_and_says_so(tmp_path: Path
 def test_settings_that_are_all_given_are_not_the_rules() -> None:
     given = {**by_rule("item-knn", FEW), "name": "item-knn", "k": 3}
     ready = plan(small_world(), "default", {"all": given, "mostpop": {}})
-    assert ready.from_size_rule == []
+    assert "by rule" not in ready.settings_source
     assert rule_sentence({"by rule": []}) == ""
     assert rule_sentence({}) == ""
 
@@ -190,7 +190,7 @@ def test_settings_that_are_all_given_are_not_the_rules() -> None:
 def test_rounds_that_are_given_leave_the_rule_no_epochs_to_set() -> None:
     given = {"name": "cfpl", "rounds": 3, "clients": 5, "alpha": 0.1, "factors": 2}
     ready = plan(small_world(), "default", {"a": given, "b": {**given, "rounds": None}})
-    assert ready.from_size_rule == ["b"]
+    assert ready.settings_source["by rule"] == ["b"]
 
 
 def test_kept_settings_come_before_the_rule() -> None:

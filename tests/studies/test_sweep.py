@@ -8,9 +8,9 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.run_folder import Run
+from murmura.lab.sweep.folder import entry_points
+from murmura.lab.sweep.run import plan_sweep, sweep
 from murmura.studies.compare.folder import ComparisonFolder, Sweep, run_name
-from murmura.studies.sweep.folder import points
-from murmura.studies.sweep.run import plan_sweep, sweep
 from tests.studies.worlds import small_world
 
 QUICK = {"epochs": 2, "factors": 3}
@@ -33,7 +33,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_every_model_meets_every_value(done: Path) -> None:
-    found = points(ComparisonFolder.open(done))
+    found = entry_points(ComparisonFolder.open(done))
     assert [point.label for point in found] == [
         "mostpop",
         *("sfpl+ pi=0", "sfpl+ pi=0.5", "sfpl+ pi=1"),
@@ -48,7 +48,7 @@ def test_every_model_meets_every_value(done: Path) -> None:
 
 
 def test_a_point_is_the_mean_of_its_runs(done: Path) -> None:
-    point = next(one for one in points(ComparisonFolder.open(done)) if one.label == "sfpl+ pi=0.5")
+    point = next(one for one in entry_points(ComparisonFolder.open(done)) if one.label == "sfpl+ pi=0.5")
     runs = [json.loads((done / run_name(point.label, s) / "metrics.json").read_text()) for s in (0, 1)]
     f1 = [2 * m["P@10"] * m["R@10"] / (m["P@10"] + m["R@10"]) for m in runs]
     assert point.found["P@10"] == pytest.approx((runs[0]["P@10"] + runs[1]["P@10"]) / 2, abs=1e-12)
@@ -57,7 +57,7 @@ def test_a_point_is_the_mean_of_its_runs(done: Path) -> None:
 
 def test_the_ledger_comes_along(done: Path) -> None:
     world = small_world()
-    by_label = {point.label: point.found for point in points(ComparisonFolder.open(done))}
+    by_label = {point.label: point.found for point in entry_points(ComparisonFolder.open(done))}
     assert by_label["sfpl+ pi=0"]["disclosed"] == 0
     assert by_label["sfpl+ pi=0.5"]["disclosed"] == pytest.approx(0.5, abs=1e-9)  # 10 training rows each
     assert by_label["sfpl+ pi=1"]["bytes_up"] > by_label["sfpl+ pi=0"]["bytes_up"]
@@ -78,7 +78,7 @@ def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
     next(lines)
     lines.close()
     assert ComparisonFolder.open(tmp_path / "s").sweep == what
-    assert [point.value for point in points(ComparisonFolder.open(tmp_path / "s"))] == [0, 0.5]
+    assert [point.value for point in entry_points(ComparisonFolder.open(tmp_path / "s"))] == [0, 0.5]
     kept = tmp_path / "s" / run_name("sfpl+ pi=0.5", 0) / "metrics.json"
     kept.write_text(json.dumps({**json.loads(kept.read_text()), "P@10": 0.123}))
     again = {line.label: line.values for line in sweep(plan, what, tmp_path / "s")}
@@ -103,7 +103,7 @@ def test_any_setting_can_be_swept_and_text_is_a_value(tmp_path: Path) -> None:
         small_world(), "default", {"sfpl+": dict(QUICK)}, "clients", [1, 30, 0.5, "all", 90]
     )
     list(sweep(plan, what, tmp_path / "s"))
-    assert [(p.label, p.found["freshness"]) for p in points(ComparisonFolder.open(tmp_path / "s"))] == [
+    assert [(p.label, p.found["freshness"]) for p in entry_points(ComparisonFolder.open(tmp_path / "s"))] == [
         ("sfpl+ clients=1", 600),
         ("sfpl+ clients=30", 20),
         ("sfpl+ clients=0.5", 20),
@@ -151,7 +151,7 @@ def test_an_ordinary_comparison_is_no_sweep(tmp_path: Path) -> None:
 
     list(compare(plan(small_world(), "default", {"mostpop": {}}), tmp_path / "c"))
     assert ComparisonFolder.open(tmp_path / "c").sweep is None
-    assert [(point.curve, point.value) for point in points(ComparisonFolder.open(tmp_path / "c"))] == [
+    assert [(point.curve, point.value) for point in entry_points(ComparisonFolder.open(tmp_path / "c"))] == [
         ("mostpop", None)
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import FederationError
-from murmura.lab.papers.fit_steps import Steps, run_steps
+from murmura.lab.papers.reproduce import Steps, run_steps
 from murmura.studies.worker_pool import (
     REPETITIONS,
     WorkerPool,

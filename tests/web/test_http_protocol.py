@@ -13,8 +13,8 @@ import pytest
 
 from murmura.server.endpoints import HttpRequest
 from murmura.server.http.http_protocol import CHUNK, PIECE, HttpProtocol, Service
+from murmura.server.http.limits import Proxies
 from murmura.server.http.machine_app import App
-from murmura.server.http.origins import Proxies
 from murmura.server.http.serving import ListenAddress
 from tests.http.certificates import certificate
 from tests.web.server import ANY, HONEST, KEY, MEGABYTE, PLENTY, TABLE, Machine, begin, connected, nothing, toy

@@ -15,8 +15,8 @@ import pytest
 from murmura.core.errors import SettingError
 from murmura.server import endpoints
 from murmura.server.http import page_files
+from murmura.server.http.limits import PageOrigin
 from murmura.server.http.machine_app import App
-from murmura.server.http.origins import PageOrigin
 from murmura.server.http.page_files import TITLES, WORKER, PageFile, VisitorPage, spoken_paths
 from murmura.wire.http_transport import HttpTransport
 from murmura.wire.refusals import RefusedError

@@ -16,7 +16,7 @@ import type { Like } from "../src/device/types.ts";
 import { fetchTransport } from "../src/protocol/transport.ts";
 
 const [link = "", likes = "", secret = "", minimum = "100", pi = "1"] = process.argv.slice(2);
-const tell = (told: object) => process.stdout.write(`${JSON.stringify(told)}\n`);
+const tell = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 /** The first random bytes a device asks for are its secret's; all others are the system's. */
 function withSecret(words: readonly number[]): typeof systemRandomness {

@@ -38,8 +38,8 @@ export class RefusedError extends DeviceError {
   /** The refusal a reply carries; anything unreadable is malformed. */
   static read(status: number, body: Uint8Array): RefusedError {
     try {
-      const told: unknown = JSON.parse(new TextDecoder().decode(body));
-      const { error, message } = told as Record<string, unknown>;
+      const answer: unknown = JSON.parse(new TextDecoder().decode(body));
+      const { error, message } = answer as Record<string, unknown>;
       if (typeof error === "string" && typeof message === "string") {
         return new RefusedError(CODES.has(error) ? error : "malformed", message.slice(0, LONGEST));
       }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { fromHex, toHex } from "../src/bytes.ts";
 import { applyChanges, decodeModel, decodeUpdate, encodeUpdate } from "../src/message/codec.ts";
 import { mark, message, narrowed, spelled, table } from "../src/message/declaration.ts";
-import { spelledDouble } from "../src/spelling.ts";
+import { spelledDouble } from "../src/doubles.ts";
 import { type Plain, vectors } from "./vectors.ts";
 
 const golden = vectors("messages");

@@ -34,9 +34,9 @@ CRITERIA: Registry[type[Criterion] | Criterion] = Registry(
     built_in={
         "dataset_size": "murmura.aggregation.criteria:DatasetSize",
         "profile_size": "murmura.aggregation.criteria:DatasetSize",  # the same, in the recommenders' word
-        "label_diversity": "murmura.aggregation.criteria:LabelDiversity",
-        "class_balance": "murmura.aggregation.criteria:ClassBalance",
-        "sharpness": "murmura.aggregation.criteria:Sharpness",
+        "label_diversity": "murmura.lab.classification.label_criteria:LabelDiversity",
+        "class_balance": "murmura.lab.classification.label_criteria:ClassBalance",
+        "sharpness": "murmura.lab.classification.label_criteria:Sharpness",
         "model_divergence": "murmura.aggregation.criteria:ModelDivergence",
         "layer_divergence": "murmura.aggregation.criteria:LayerDivergence",
         "update_novelty": "murmura.aggregation.criteria:UpdateNovelty",

@@ -1,8 +1,8 @@
 """Criteria: properties of a client, measured on the client, each a number from 0 to 1.
 
-Ferrara's thesis, section 5.5: dataset size, diversity of labels, class balance (5.8), sharpness and the
-divergence of the local model, of which the authors' code measures another one. The diversity of categories, the
-share of rare items and the novelty of an update are ours.
+Ferrara's thesis, section 5.5: dataset size and the divergence of the local model, of which the authors' code
+measures another one; those of labels are in `lab.classification`. The diversity of categories, the share of
+rare items and the novelty of an update are ours.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Floats, Longs
-from murmura.core.contract import FederationInfo, History, Samples
+from murmura.core.arrays import Floats
+from murmura.core.contract import FederationInfo, History
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import short_head
 from murmura.core.update import Arrays, SparseRows, Update
@@ -85,64 +85,6 @@ class DatasetSize(Criterion):
         whole = view.info.interactions
         largest = min(whole, MEANS * -(-whole // max(view.info.clients, 1)))
         return min(1.0, len(view.history) / (1 << max(largest - 1, 0).bit_length()))
-
-
-class _OfLabels(Criterion):
-    def check(self, info: FederationInfo) -> None:
-        """Labels exist where samples are classified."""
-        if info.task is None:
-            raise SettingError(
-                f"the criterion '{self.name}' must be measured on samples with labels, but clients hold "
-                "histories of items; take dataset_size, category_diversity or long_tail."
-            )
-
-    def counts(self, view: ClientView) -> Longs:
-        """(classes,) how many samples of each class the client holds."""
-        self.check(view.info)
-        assert view.info.task is not None
-        labels = view.history.value.astype(np.int64)
-        return np.bincount(labels, minlength=view.info.task.classes)
-
-
-class LabelDiversity(_OfLabels):
-    """The share of all classes of which the client has a sample."""
-
-    name = "label_diversity"
-    reveals = "how many different labels the client's samples have"
-
-    def measure(self, view: ClientView) -> float:
-        """delta(D_u) / classes."""
-        counts = self.counts(view)
-        return np.count_nonzero(counts) / len(counts)
-
-
-class ClassBalance(_OfLabels):
-    """The samples of the rarest class over those of the most frequent one, of all classes there are."""
-
-    name = "class_balance"
-    reveals = "how evenly the client's samples are spread over the labels; 0: a label is missing altogether"
-
-    def measure(self, view: ClientView) -> float:
-        """zeta(D_u), equation 5.8."""
-        counts = self.counts(view)
-        return float(counts.min() / max(counts.max(), 1))
-
-
-class Sharpness(Criterion):
-    """The mean quality of the samples; of photographs the share of sharp ones."""
-
-    name = "sharpness"
-    reveals = "which share of the client's samples is of good quality, such as sharp photographs"
-
-    def measure(self, view: ClientView) -> float:
-        """xi(D_u)."""
-        held = view.history
-        if not isinstance(held, Samples) or held.quality is None:
-            raise DataError(
-                "the criterion 'sharpness' must know the quality of every sample, but the data do not say it; "
-                "take data with a quality attribute or leave the criterion out."
-            )
-        return float(held.quality.mean()) if len(held) else 0.0
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,16 @@ def shorten_rows(sent: SparseRows, longest: Floats, width: int | None = None) ->
     return SparseRows(sent.index, values)
 
 
+def split(theta: Values, vectors: str = "Q") -> dict[str, Values]:
+    """Q and b of the rows (q_i, b_i), or what else the vectors are called."""
+    return {vectors: np.ascontiguousarray(theta[:, :-1]), "b": np.ascontiguousarray(theta[:, -1])}
+
+
+def join(model: Arrays, vectors: str = "Q") -> Values:
+    """The rows (q_i, b_i) of Q and b."""
+    return np.column_stack([model[vectors], model["b"]])
+
+
 def _adam(rate: float, memory: dict[str, Values], index: Ints, gradient: Values) -> Values:
     """The step of every row: rows without a gradient follow their momentum. Changes `memory`."""
     for name, decay, value in (("mean", 0.9, gradient), ("squares", 0.999, gradient**2)):

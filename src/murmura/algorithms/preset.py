@@ -53,6 +53,12 @@ class Preset:
         return (self.noisy or self.method)(**values) if noisy else self.method(**values)
 
     @property
+    def noise_by_default(self) -> bool:
+        """Whether everybody can read its exact sums in its model, and it has a form that bears noise."""
+        readable = self.method.releases_counts or self.method.releases_pairs
+        return readable and (self.noisy or self.method).bears_noise
+
+    @property
     def settings(self) -> type[ConfiguredPreset]:
         """The flat settings as a class: its fields are those of the algorithm and of the parts."""
         return _settings_of(self)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +19,11 @@ from murmura.core.interactions import Interactions, RowIndex, Vocabulary, latest
 from murmura.core.model import Among, Arrays, Method, Model, RankedLists, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict
-from murmura.neural import require_torch
 
 Pairs = tuple[Ints, Ints]  # users and items, side by side
+
+
+M = TypeVar("M", bound="RankingModel")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +98,7 @@ class Baseline(Method):
     ) -> Model:
         """Learn from the training part, by default in one step; refuses to learn from nothing."""
         require_rows(train, self.name)
+        self.check(train, seed)
         return self.learn(train, seed, progress)
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> Model:
@@ -101,12 +106,7 @@ class Baseline(Method):
         raise NotImplementedError
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse data it cannot learn from, before anything is written: samples with labels, by default.
-
-        Refuses to begin without the optional part it needs, too.
-        """
-        if self.extra == "neural":
-            require_torch(self.name)
+        """Refuse data it cannot learn from, before anything is written: samples with labels, by default."""
         if train.samples is not None:
             raise DataError(
                 f"{self.name} learns from interactions, but this data has samples with labels; take a method "
@@ -115,15 +115,38 @@ class Baseline(Method):
 
     def save(self, path: Path, model: Model) -> None:
         """Keep a fitted model as one file, complete or not at all; its training part stays with the data."""
-        from murmura.baselines.base import save_model
-
         save_model(path, self, model, rows=False)
 
     def load(self, path: Path, train: Interactions) -> Model:
         """The model a file keeps, with the training part it was fitted on."""
-        from murmura.baselines.base import load_model
-
         return load_model(path, train)[1]
+
+
+class EpochBaseline(Baseline, Generic[M]):
+    """A method that learns in epochs: whoever watches may end them."""
+
+    model: ClassVar[type[RankingModel]]
+    epochs: int
+
+    @abstractmethod
+    def training(self, train: Interactions, seed: int) -> Iterator[M]:
+        """The model after each epoch, which the next one may change."""
+
+    def fit(
+        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
+    ) -> M:
+        """Learn epoch after epoch; `watch` gets a copy of the model after each."""
+        require_rows(train, self.name)
+        self.check(train, seed)
+        progress.begin("epochs", self.epochs)
+        for epoch, model in enumerate(self.training(train, seed), start=1):
+            progress.advance()
+            if watch is not None:
+                so_far = {name: array.copy() for name, array in model.arrays().items()}
+                if not watch(epoch, self.model.restore(train, so_far, self)):
+                    break
+        progress.end()
+        return model
 
 
 def popularity(train: Interactions) -> Singles:

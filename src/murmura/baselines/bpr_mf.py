@@ -15,14 +15,12 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, Pairs, require_rows
+from murmura.baselines.base import EpochBaseline, Pairs
 from murmura.baselines.shared_models import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.consent import NonDisclosurePolicy, undisclosed_rows
 from murmura.core.errors import DivergenceError
 from murmura.core.interactions import Interactions
-from murmura.core.model import Watch
-from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, client_secrets, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.sgd import BprRates, train_triples, train_user_triples
@@ -58,13 +56,12 @@ class BprModel(FactorModel):
         return np.zeros(self.Q.shape[1], np.float32)
 
 
-class PairwiseBaseline(Baseline):
+class PairwiseBaseline(EpochBaseline[BprModel]):
     """What is learned from triples by BPR; the settings are stated by each method, after its own."""
 
     model: ClassVar[type[BprModel]]
     alpha: float
     reg: float | None
-    epochs: int
     order: Order
 
     @abstractmethod
@@ -75,24 +72,16 @@ class PairwiseBaseline(Baseline):
         """The rows that are learned from; all of them by default. Lists never hold what is in `train`."""
         return train
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> BprModel:
-        """Epochs of stochastic gradient steps, one triple after the other."""
-        require_rows(train, self.name)
+    def training(self, train: Interactions, seed: int) -> Iterator[BprModel]:
+        """Stochastic gradient steps, one triple after the other."""
         owned, rates = UserItems.of(self.shared(train, seed)), self.rates()
         P, Q, b = self.first_tables(train, seed)
         able = np.flatnonzero(owned.can_compare(train.n_items))
-        progress.begin("epochs", self.epochs)
         for epoch in range(1, self.epochs + 1):
             for who, pos, neg in self._draw(owned, train.n_items, seed, epoch, able):
                 train_triples(who, pos, neg, P, Q, b, rates)
             self._refuse_divergence(epoch, P, Q, b)
-            progress.advance()
-            if watch is not None and not watch(epoch, self.model(train, P.copy(), Q.copy(), b.copy(), self)):
-                break
-        progress.end()
-        return self.model(train, P, Q, b, self)
+            yield self.model(train, P, Q, b, self)
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The other items of an epoch's triples."""

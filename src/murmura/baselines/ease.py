@@ -115,7 +115,6 @@ class Ease(Baseline):
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> EaseModel:
         """Invert one symmetric matrix, on one thread: the result does not depend on the machine's cores."""
-        self.check(train, seed)
         users = Sparse.of_rows(train.by_user, self.values == "binary")
         items = Sparse.of_rows(train.by_item, self.values == "binary")
         progress.begin("solving", 1)

@@ -6,19 +6,18 @@ item recommendation benchmarks RecSys 2022); nu = 0 is the ridge of the first pa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from murmura.baselines.base import Baseline, require_rows
+from murmura.baselines.base import EpochBaseline
 from murmura.baselines.shared_models import FactorModel, normal_tables
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.model import Watch
-from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.factorisation.als import solve_rows
 from murmura.kernels.sparse import Sparse
@@ -36,7 +35,7 @@ class IalsModel(FactorModel):
 
 
 @settings
-class Ials(Baseline):
+class Ials(EpochBaseline[IalsModel]):
     """Least squares on every cell: confidence 1 + alpha x on target 1 where x > 0, 1 on target 0 elsewhere.
 
     The ridge of a row whose confidences sum to s is reg * s^nu.
@@ -60,28 +59,18 @@ class Ials(Baseline):
                 f"ials.values 'raw' needs values above 0, but one is {train.value.min():g}; use 'binary'."
             )
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> IalsModel:
+    def training(self, train: Interactions, seed: int) -> Iterator[IalsModel]:
         """Alternate: all items given the users, then all users given the items."""
-        require_rows(train, self.name)
-        self.check(train, seed)
         users = Sparse.of_rows(train.by_user, self.values == "binary")
         items = Sparse.of_rows(train.by_item, self.values == "binary")
         (first,) = normal_tables(seed, 0.1, (train.n_users, self.factors))
         P: Floats = first.astype(np.float64)
         P[train.user_counts == 0] = 0
-        progress.begin("epochs", self.epochs)
-        for epoch in range(1, self.epochs + 1):
+        for _ in range(self.epochs):
             Q = self.solve(items, P)
             P = self.solve(users, Q)
             b = np.zeros(train.n_items, np.float32)
-            model = IalsModel(train, P.astype(np.float32), Q.astype(np.float32), b, self)
-            progress.advance()
-            if watch is not None and not watch(epoch, model):
-                break
-        progress.end()
-        return model
+            yield IalsModel(train, P.astype(np.float32), Q.astype(np.float32), b, self)
 
     def solve(self, rows: Sparse, Y: Floats) -> Floats:
         """Every row's vector given the vectors Y of the other side."""

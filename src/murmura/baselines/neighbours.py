@@ -7,8 +7,9 @@ recommendation for very large scale binary rated datasets (RecSys 2013). Both de
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field
@@ -19,10 +20,12 @@ from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, ScoreTerms
-from murmura.core.progress import Progress
+from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.similarity import Measure, nearest_rows, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, product_rows
+
+ONE = np.zeros(1, np.int32)  # the row of someone new
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +48,29 @@ class NeighbourModel(RankingModel):
         return cls(train, history, Sparse.of(arrays["start"], arrays["column"], arrays["value"]), method)
 
 
+class NeighbourMethod(Baseline):
+    """Neighbours vote: the users most similar to a user, or the items most similar to an item."""
+
+    seeded = False
+    by_user: ClassVar[bool]
+
+    @abstractmethod
+    def voters(self, rows: Sparse, n_columns: int, progress: Progress = SILENT, first: int = 0) -> Sparse:
+        """The neighbours of every row from `first` on, with the weight of their votes."""
+
+    def votes(self, train: Interactions, progress: Progress, binary: bool = False) -> Sparse:
+        """By user, row u holds her neighbours; by item, row j holds the items that have j among theirs.
+
+        That table is turned round, as scoring walks from source to target.
+        """
+        if self.by_user:
+            return self.voters(Sparse.of_rows(train.by_user, binary), train.n_items, progress)
+        votes = self.voters(Sparse.of_rows(train.by_item, binary), train.n_users, progress)
+        return votes.transpose(train.n_items)
+
+
 @settings
-class Neighbours(Baseline):
+class Neighbours(NeighbourMethod):
     """The k rows b most similar to a row a, whole, with zeros where they have no entry.
 
     cosine: a . b / (|a|^(2 asymmetry) |b|^(2 - 2 asymmetry) + shrink); the others are in `kernels.similarity`.
@@ -54,8 +78,7 @@ class Neighbours(Baseline):
     weighs its similarity to the given power.
     """
 
-    seeded = False
-
+    model: ClassVar[type[NeighbourModel]]
     k: Count = 100  # neighbours that vote
     asymmetry: Fraction = 0.5  # of the cosine: 0.5 is the plain one; above it long histories weigh more
     shrink: Annotated[float, Field(ge=0)] = 0.0  # distrust of similarities that rest on little
@@ -70,18 +93,20 @@ class Neighbours(Baseline):
                 f"{self.asymmetry:g} with '{self.similarity}'; leave it out."
             )
 
-    @property
-    def binary(self) -> bool:
-        """Whether every row counts 1."""
-        return self.values == "binary"
-
-    def voters(self, rows: Sparse, n_columns: int, progress: Progress) -> Sparse:
-        """The neighbours of every row, with the weight of their votes."""
+    def voters(self, rows: Sparse, n_columns: int, progress: Progress = SILENT, first: int = 0) -> Sparse:
+        """By the cosine, of all rows, or by another measure; the weight is the similarity to the power."""
         if self.similarity == "cosine":
             near = nearest_rows(rows, n_columns, self.k, self.asymmetry, self.shrink, progress)
         else:
-            near = similar_rows(rows, n_columns, self.k, self.similarity, shrink=self.shrink, progress=progress)
+            near = similar_rows(rows, n_columns, self.k, self.similarity, False, self.shrink, first, progress)
         return Sparse.of(near.start, near.column, near.value**self.power)
+
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> NeighbourModel:
+        """Find the neighbours."""
+        binary = self.values == "binary"
+        return self.model(
+            train, Sparse.of_rows(train.by_user, binary), self.votes(train, progress, binary), self
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +122,7 @@ class UserKnnModel(NeighbourModel):
         own = np.unique(items)
         if not len(own):
             return popularity(self.train)
-        near = self._nearest_to(own)
-        weighed = Sparse.of(near.start, near.column, near.value**self.method.power)
-        scores: Singles = product_rows(np.zeros(1, np.int32), weighed, self.history, self.train.n_items)[0]
+        scores: Singles = product_rows(ONE, self._nearest_to(own), self.history, self.train.n_items)[0]
         return scores
 
     def terms(self, user: int) -> ScoreTerms:
@@ -113,20 +136,18 @@ class UserKnnModel(NeighbourModel):
         if not len(own):
             return ScoreTerms.of_popularity(popularity(self.train))
         near = self._nearest_to(own)
-        return self._voter_terms(near.column, near.value**self.method.power)
+        return self._voter_terms(near.column, near.value)
 
     def _voter_terms(self, voters: Ints, weights: Floats) -> ScoreTerms:
         names = tuple(f"user {label}" for label in self.train.users.labels[voters].tolist())
         return ScoreTerms(names, np.zeros(0), weighted_rows(self.history, voters, weights, self.train.n_items))
 
     def _nearest_to(self, own: Ints) -> Sparse:
-        """The k users most similar to someone with these items, each of value 1."""
+        """The votes of the k users most similar to someone with these items, each of value 1."""
         method, n_users = self.method, self.train.n_users
         if method.similarity != "cosine":
             grown = with_row(self.history, own.astype(np.int32), np.ones(len(own)))
-            return similar_rows(
-                grown, self.train.n_items, method.k, method.similarity, shrink=method.shrink, first=n_users
-            )
+            return method.voters(grown, self.train.n_items, first=n_users)
         mine = np.isin(self.history.column, own)
         user = np.repeat(np.arange(n_users), np.diff(self.history.start))
         dot = np.bincount(user[mine], self.history.value[mine], minlength=n_users)
@@ -134,20 +155,7 @@ class UserKnnModel(NeighbourModel):
         met = np.flatnonzero(dot > 0)
         similarity = dot[met] / (len(own) ** method.asymmetry * others[met] + method.shrink)
         best = np.lexsort((met, -similarity))[: method.k]
-        return Sparse.of(np.array([0, len(best)]), met[best], similarity[best])
-
-
-@settings
-class UserKnn(Neighbours):
-    """The k most similar users of every user vote for what they liked."""
-
-    name = "user-knn"
-    model = UserKnnModel
-
-    def learn(self, train: Interactions, seed: int, progress: Progress) -> UserKnnModel:
-        """Find every user's neighbours."""
-        history = Sparse.of_rows(train.by_user, self.binary)
-        return UserKnnModel(train, history, self.voters(history, train.n_items, progress), self)
+        return Sparse.of(np.array([0, len(best)]), met[best], similarity[best] ** method.power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +172,7 @@ class ItemKnnModel(NeighbourModel, OwnItemTerms):
         if not len(own):
             return popularity(self.train)
         history = Sparse.of(np.array([0, len(own)]), own, np.ones(len(own)))
-        scores: Singles = product_rows(np.zeros(1, np.int32), history, self.votes, self.train.n_items)[0]
+        scores: Singles = product_rows(ONE, history, self.votes, self.train.n_items)[0]
         return scores
 
     def weights_of(self, own: Ints) -> Floats:
@@ -182,14 +190,18 @@ def weighted_rows(table: Sparse, rows: Ints, weights: Floats, n_columns: int) ->
 
 
 @settings
+class UserKnn(Neighbours):
+    """The k most similar users of every user vote for what they liked."""
+
+    name = "user-knn"
+    model = UserKnnModel
+    by_user = True
+
+
+@settings
 class ItemKnn(Neighbours):
     """The k most similar items of every item vote for it."""
 
     name = "item-knn"
     model = ItemKnnModel
-
-    def learn(self, train: Interactions, seed: int, progress: Progress) -> ItemKnnModel:
-        """Find every item's neighbours, then turn the table round: scoring walks from source to target."""
-        votes = self.voters(Sparse.of_rows(train.by_item, self.binary), train.n_users, progress)
-        history = Sparse.of_rows(train.by_user, self.binary)
-        return ItemKnnModel(train, history, votes.transpose(train.n_items), self)
+    by_user = False

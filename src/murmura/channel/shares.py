@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from murmura.channel.key_pairs import primitives
 from murmura.channel.ring import Ring
-from murmura.core.errors import FederationError, MissingExtraError
+from murmura.core.errors import FederationError
 from murmura.core.rng import Words
 
 SEED_BYTES = 32
@@ -43,11 +44,8 @@ def expanded_sum(seeds: Iterable[bytes], ring: Ring) -> Words:
 
 
 def _stream(seed: bytes) -> Any:
-    try:
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-    except ModuleNotFoundError:
-        raise MissingExtraError("a secure sum", "serve") from None
+    ciphers = primitives("ciphers", "a secure sum")
     if len(seed) != SEED_BYTES:
         raise FederationError(f"the seed of a share must have {SEED_BYTES} bytes, but has {len(seed)}.")
     # a key is used for one vector only, so the counter may begin at 0
-    return Cipher(algorithms.AES256(seed), modes.CTR(bytes(16))).encryptor()
+    return ciphers.Cipher(ciphers.algorithms.AES256(seed), ciphers.modes.CTR(bytes(16))).encryptor()

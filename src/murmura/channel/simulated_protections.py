@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from murmura.channel.chain import Chain
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.plugins import imported
 from murmura.core.rng import Words
 
-
-def mechanism_chain() -> Callable[..., Chain]:
-    """What makes the channel of a phase whose noise is another than that of two aggregators."""
-    made: Callable[..., Chain] = imported("murmura.lab.protections.mechanisms:mechanism_chain")
-    return made
-
-
-def mechanism_terms() -> Callable[..., NoiseTerms]:
-    """What makes the terms of such noise."""
-    made: Callable[..., NoiseTerms] = imported("murmura.lab.protections.mechanisms:mechanism_terms")
-    return made
-
-
-def protected_sum() -> Callable[..., tuple[Words, tuple[int, ...], int] | None]:
-    """What adds up vectors by another protocol; its docstring says what it takes and gives."""
-    made: Callable[..., tuple[Words, tuple[int, ...], int] | None]
-    made = imported("murmura.lab.protections.sum_protocol:protected_sum")
-    return made
+_LAB = "murmura.lab.protections"
+# what makes the channel of a phase whose noise is another than that of two aggregators, and its terms
+mechanism_chain: Callable[[], Callable[..., Chain]] = partial(imported, f"{_LAB}.mechanisms:mechanism_chain")
+mechanism_terms: Callable[[], Callable[..., NoiseTerms]] = partial(
+    imported, f"{_LAB}.mechanisms:mechanism_terms"
+)
+# what adds up vectors by another protocol; its docstring says what it takes and gives
+protected_sum: Callable[[], Callable[..., tuple[Words, tuple[int, ...], int] | None]]
+protected_sum = partial(imported, f"{_LAB}.sum_protocol:protected_sum")

@@ -31,13 +31,13 @@ COMMANDS: Registry[Command] = Registry(
         "evaluate": "murmura.studies.evaluate.command:evaluate",
         "compare": "murmura.studies.compare.command:compare",
         "search": "murmura.studies.search.command:search",
-        "blend": "murmura.studies.blend.command:blend",
-        "sweep": "murmura.studies.sweep.command:sweep",
+        "blend": "murmura.lab.blend.command:blend",
+        "sweep": "murmura.lab.sweep.command:sweep",
         "recommend": "murmura.studies.recommend.command:recommend",
         "report": "murmura.cli.report:report",
         "export": "murmura.studies.evaluate.command:export",
         "check-leaks": "murmura.studies.leaks.command:check_leaks",
-        "privacy": "murmura.studies.privacy_plan.command:privacy_app",
+        "privacy": "murmura.lab.privacy_plan.command:privacy_app",
         "simulate": "murmura.runtimes.command:simulate",
         "data": "murmura.data.command:data_app",
         "config": "murmura.cli.config:config_app",
@@ -64,18 +64,18 @@ COMMANDS: Registry[Command] = Registry(
     lambda name, found: found if callable(found) or isinstance(found, typer.Typer) else None,
 )
 
-# what commands of other rooms show of the papers' studies, and where it is
+# what commands of other rooms use of the lab, and where it is
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
-    "privacy plan picture": "murmura.lab.papers.privacy_plan_picture:privacy_plan_picture",
+    "search plan": "murmura.lab.papers.plan_file:read_plan",
     "rule check": "murmura.lab.papers.rule_check:check_rule",
+    "tracker": "murmura.lab.mlflow_tracker:MlflowTracker",
 }
 
 
-def of_the_lab(name: str) -> Callable[..., Any]:
-    """A function of the lab, imported now."""
-    found: Callable[..., Any] = imported(OF_THE_LAB[name])
-    return found
+def of_the_lab(name: str) -> Any:
+    """A function or class of the lab, imported now."""
+    return imported(OF_THE_LAB[name])
 
 
 class Commands(TyperGroup):

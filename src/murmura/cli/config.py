@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,22 +12,24 @@ from murmura.cli import options
 from murmura.cli.console import plain, say, table
 from murmura.core.errors import SettingError
 
+if TYPE_CHECKING:
+    from murmura.studies.configuration import ProtocolConfig
+
 config_app = typer.Typer(no_args_is_help=True, help="Show, check and describe configuration files.")
 
 
 @config_app.command("show")
+@options.takes("murmura.studies.configuration:ProtocolConfig", only=("protocol", "split", "candidates"))
 def show(
+    config: ProtocolConfig,
     model: Annotated[str, typer.Argument(help="A model; without one, every model is listed.")] = "",
-    protocol: options.ProtocolName = "default",
-    split: options.SplitName = "",
-    candidates: options.CandidateCount = None,
     data: options.Data = "*",
 ) -> None:
     """Show a model's settings in groups: what each means, may be, is by default, and what `compare` takes."""
     from murmura.studies.methods import defaults, describe_settings, names, setting_groups
 
     if model:
-        protocol = options.changed_protocol(protocol, split, candidates)
+        protocol = config.whole_protocol
         chosen = defaults(protocol, data, model)
         about = {key: (kind, default) for key, kind, default in describe_settings(model)}
         columns = ["setting", "default", f"under {protocol} on {data}", "may be", "meaning"]

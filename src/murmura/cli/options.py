@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
@@ -23,16 +23,13 @@ import typer
 
 from murmura.cli.console import say
 from murmura.core.errors import MissingExtraError, SettingError
-from murmura.studies.flag_text import parse_cutoffs as parse_cutoffs
-from murmura.studies.flag_text import parse_metrics as parse_metrics
-from murmura.studies.flag_text import parse_settings as parse_settings
+from murmura.core.flag_text import parse_settings as parse_settings
 
 if TYPE_CHECKING:
     from murmura.data.splits.temporal import Order
     from murmura.runtimes.cluster import Cluster as OpenCluster
     from murmura.studies.compare.comparison_plan import Comparison
     from murmura.studies.worker_pool import Workers as WorkerTeam
-    from murmura.tracking.mlflow_tracker import MlflowTracker
 
 READING = "reading"
 CONTEXT, FILE, SETTINGS = "context", "config_file", "settings"
@@ -43,34 +40,6 @@ Set = Annotated[
 Data = Annotated[str, typer.Option("--data", help="A source's name (see `murmura data list`) or a file.")]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The folder that holds the data sets.", envvar="MURMURA_DATA")
-]
-ProtocolName = Annotated[
-    str,
-    typer.Option(
-        "--protocol",
-        help="default, fpl, kgflex, ncf, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, "
-        "celeba, or split:PATH of a split; NAME:KEY=VALUE,.. changes its split.",
-    ),
-]
-SplitName = Annotated[
-    str,
-    typer.Option(
-        "--split",
-        metavar="NAME",
-        help="Another split than the protocol's: leave-one-out, fixed-time, random or temporal.",
-    ),
-]
-CandidateCount = Annotated[
-    int | None,
-    typer.Option(
-        "--candidates",
-        metavar="N",
-        min=1,
-        help="Beside the full ranking, rank relevant items among N drawn ones: columns named sampled.",
-    ),
-]
-Metrics = Annotated[
-    str, typer.Option("--metrics", metavar="M[,M]", help="Metrics by name; default P,R,nDCG,IC,G for lists.")
 ]
 OrderNames = Annotated[
     str,
@@ -100,11 +69,9 @@ Log = Annotated[
 ]
 Csv = Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]
-Cutoffs = Annotated[
-    str, typer.Option("--at", metavar="K[,K]", help="Cut-offs of the metrics; default the protocol's.")
-]
 # nobody else is told, and an address where nobody is fails in seconds instead of minutes
 QUIETLY = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
+Tracker = Any  # an experiment tracker that is connected
 Reading = dict[str, Any]  # what the flags about reading data say, as arguments of `load`
 
 
@@ -121,8 +88,11 @@ class FieldFlag:
 class ConfiguredCommand:
     """A command with the flags of a configuration class in place of one of its parameters."""
 
-    def __init__(self, command: Callable[..., None], place: str, parameter: str, file: bool) -> None:
+    def __init__(
+        self, command: Callable[..., None], place: str, parameter: str, file: bool, only: Collection[str]
+    ) -> None:
         update_wrapper(self, command)
+        self._only = only
         self.__annotations__ = {key: kind for key, kind in command.__annotations__.items() if key != parameter}
         self._command, self._place, self._parameter, self._file = command, place, parameter, file
 
@@ -136,7 +106,8 @@ class ConfiguredCommand:
     def flags(self) -> list[FieldFlag]:
         """The flags of the class, first those that say which data and which models."""
         found = flags_of(self.config_class, nested=self._parameter == READING)
-        return sorted(found, key=lambda flag: not flag.first)
+        kept = [flag for flag in found if not self._only or flag.path[0] in self._only]
+        return sorted(kept, key=lambda flag: not flag.first)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -175,14 +146,16 @@ class ConfiguredCommand:
         self._command(**{self._parameter: config}, **given)
 
 
-def takes(place: str, parameter: str = "config", file: bool = False) -> Callable[..., ConfiguredCommand]:
-    """Give a command the flags of the class at `module:name`, and --config where it reads a file."""
-    return lambda command: ConfiguredCommand(command, place, parameter, file)
+def takes(
+    place: str, parameter: str = "config", file: bool = False, only: Collection[str] = ()
+) -> Callable[..., ConfiguredCommand]:
+    """Give a command the flags of the class at `module:name`, or some, and --config where it reads a file."""
+    return lambda command: ConfiguredCommand(command, place, parameter, file, only)
 
 
 def takes_reading(command: Callable[..., None]) -> ConfiguredCommand:
     """Give a command the flags about reading data, which it gets as its one argument `reading`."""
-    return ConfiguredCommand(command, "murmura.data.reading:Reading", READING, False)
+    return ConfiguredCommand(command, "murmura.data.reading:Reading", READING, False, ())
 
 
 def flags_of(cls: type, nested: bool = False, path: tuple[str, ...] = ()) -> Iterator[FieldFlag]:
@@ -240,18 +213,18 @@ def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def changed_protocol(protocol: str, split: str = "", candidates: int | None = None) -> str:
-    """The protocol with the split of --split and the candidates of --candidates, where they are given."""
-    from murmura.engine.protocol_text import with_changes
+def parse_orders(text: str) -> tuple[Order, ...]:
+    """`real`, `day` or `real,day`; nothing given: none, which leaves the protocol as it is."""
+    from murmura.data.splits.temporal import Order
 
-    given = {"split": split or None, "candidates": candidates}
-    return with_changes(protocol, {key: value for key, value in given.items() if value is not None})
+    found: tuple[Order, ...] = tuple(one for one in get_args(Order) if one in text.split(","))
+    if ",".join(found) != text:
+        raise SettingError(f"--order must be real, day or real,day, but it is '{text}'.")
+    return found
 
 
 def one_order(order: str) -> Order | None:
     """The order that --order says; None where nothing is said."""
-    from murmura.studies.compare.notes import parse_orders
-
     chosen = parse_orders(order)
     if len(chosen) > 1:
         raise SettingError(
@@ -323,8 +296,10 @@ def team(workers: int, cluster: str = "", tls: Path | None = None) -> WorkerTeam
     return Workers(workers, cluster, tls, say)
 
 
-def tracker(target: str) -> MlflowTracker | None:
+def tracker(target: str) -> Tracker | None:
     """Who is told, by what --log says; None: nobody. Refuses before any work what cannot be told later."""
+    from murmura.cli.app import of_the_lab
+
     if not target:
         return None
     kind, colon, uri = target.partition(":")
@@ -336,13 +311,13 @@ def tracker(target: str) -> MlflowTracker | None:
     for key, value in QUIETLY.items():
         os.environ.setdefault(key, value)
     try:
-        from murmura.tracking.mlflow_tracker import MlflowTracker
+        made: Tracker = of_the_lab("tracker").connect(uri)
     except ImportError:
         raise MissingExtraError("--log mlflow", "mlflow") from None
-    return MlflowTracker.connect(uri)
+    return made
 
 
-def tell_tracker(connected: MlflowTracker | None, folder: Path) -> None:
+def tell_tracker(connected: Tracker | None, folder: Path) -> None:
     """What --log asks for at the end: what the folder holds, and its report where that can be drawn."""
     if connected is None:
         return

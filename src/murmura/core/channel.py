@@ -20,6 +20,7 @@ from murmura.core.update import Arrays
 Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 READABLE = "the server can read each update"  # the label of everything that is not a secure sum
 EXACT = "everybody can read sums without noise"  # of a method that makes counts public, without epsilon
+EPSILON = 4.0  # of a release that is served, or compared with the exact one, where nobody gives another
 SUM_PROTOCOLS = ("shares", "masks", "ckks")  # in simulations alone; `lab.protections` has them
 MECHANISMS = ("laplace", "local-gaussian")  # that add noise, in simulations alone
 
@@ -163,6 +164,7 @@ class NoiseForecast:
     what: str
     signal: float
     noise: float
+    enough: int | None = None  # about how many people like these noise would not drown; None: not known
 
     @property
     def ratio(self) -> float:
@@ -185,9 +187,14 @@ class NoiseForecast:
     def check(self, epsilon: float) -> None:
         """Refuse what is hopeless."""
         if self.hopeless:
+            crowd = (
+                "Bring more people together"
+                if self.enough is None
+                else f"About {self.enough:,} people would do"
+            )
             raise SettingError(
                 f"noise for epsilon {epsilon:g} must leave something to learn, but {self.what} is "
-                f"{self.signal:.3g} where noise alone makes {self.noise:.3g}; expect less than the most "
-                "popular items give; raise epsilon, bring more people together, take fed-mostpop (counts "
-                "alone), or say hopeless=true."
+                f"{self.signal:.3g} where noise alone makes {self.noise:.3g}. Expect less than the most "
+                f"popular items give. {crowd}; or raise epsilon, take fed-mostpop (counts alone), or say "
+                "hopeless=true."
             )

@@ -238,7 +238,8 @@ def _under(rules: str, dataset: Dataset) -> dict[str, Any]:
 
 def _features(dataset: Dataset, rules: str) -> ItemFeatures:
     """All that is known of the items, or what takes part under a protocol."""
-    from murmura.engine.protocol import prepare, protocol
+    from murmura.engine.prepared import prepare
+    from murmura.engine.protocol import protocol
 
     known = dataset.catalogue.item_features()
     if known is None:

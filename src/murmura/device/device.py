@@ -27,9 +27,9 @@ from murmura.core.rng import Rng
 from murmura.core.update import Arrays
 from murmura.device.download_cache import DownloadCache
 from murmura.device.enrolment import register
-from murmura.device.policy import objection
-from murmura.device.storage import DeviceStorage, Identity, PendingUpload, Receipt, mark
-from murmura.device.trust import last_verified, verified
+from murmura.device.folder import DeviceFolder
+from murmura.device.storage import Identity, InMemoryStorage, PendingUpload, Receipt, mark
+from murmura.device.trust import last_verified, objection, verified
 from murmura.device.upload import TrainedUpload, upload_messages
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
@@ -84,7 +84,7 @@ class Device:
     def __init__(
         self,
         identity: Identity,
-        storage: DeviceStorage,
+        storage: InMemoryStorage | DeviceFolder,
         rows: History,
         cache: DownloadCache,
         send: Transport,

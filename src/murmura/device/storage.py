@@ -14,10 +14,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
-from murmura.channel.accountant import epsilon_of
 from murmura.channel.journal import START, JournalEntry
+from murmura.channel.noise_terms import epsilon_of
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.errors import DataError
 from murmura.core.rng import Words
@@ -217,32 +216,9 @@ class DeviceMemory:
         return DeviceMemory(unpack_arrays(arrays), **plain)
 
 
-class DeviceStorage(Protocol):
-    """Where a device keeps things."""
-
-    @property
-    def memory(self) -> DeviceMemory:
-        """What it knows now."""
-
-    def keep(self, memory: DeviceMemory) -> None:
-        """Replace it; when this returns it is safe."""
-
-    def permission(self) -> Permission:
-        """What the owner allows at this moment."""
-
-    def keep_place(self, place: int) -> None:
-        """Keep the number the coordinator has given it anew."""
-
-    def note(self, entry: JournalEntry) -> str:
-        """Write down an upload before it leaves, once per manifest; the head of the journal then."""
-
-    def keep_receipt(self, receipt: Receipt) -> None:
-        """Keep what the machines that took an upload signed."""
-
-
 @dataclass(eq=False)
 class InMemoryStorage:
-    """A simulated device keeps everything in this process."""
+    """A simulated device keeps everything in this process; `DeviceFolder` is what a real one has."""
 
     allowed: Permission = field(default_factory=Permission)
     memory: DeviceMemory = field(default_factory=DeviceMemory)

@@ -1,4 +1,4 @@
-"""What a device believes: the terms it pinned when it joined, and a log that only ever grows.
+"""What a device believes and takes part in: the terms it pinned when it joined, and a log that only ever grows.
 
 Anybody can check the whole log: every entry, every signature, every link.
 """
@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from murmura.core.consent import Permission
+from murmura.device.storage import DeviceMemory, Identity
 from murmura.wire.log import LoggedModel, LogHead, LogProof, is_model, unpack_entries, unpack_hashes
-from murmura.wire.manifest import LARGEST_ENVELOPE, LogEnd, SignedManifest
+from murmura.wire.manifest import LARGEST_ENVELOPE, LogEnd, Manifest, SignedManifest
 from murmura.wire.merkle import MerkleTree, extends, leaf_hash
 from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.signed_records import LARGEST
@@ -93,11 +95,11 @@ async def verified(
         raise forged("the manifest must be of the federation this device joined, but is not.")
     if before is not None:
         brought = signed.proof.consistency if before.size == signed.proof.before else ()
-        await _check_grown(signed.proof.head, before, brought, send, url)
+        await check_grown(signed.proof.head, before, brought, send, url)
     return signed
 
 
-async def _check_grown(
+async def check_grown(
     head: LogHead, before: LogHead, proof: tuple[bytes, ...], send: Transport, url: str
 ) -> None:
     """Refuse a head that does not extend the one seen before; a proof that is not here is asked for."""
@@ -122,7 +124,7 @@ async def last_verified(
     signed = SignedManifest.decode(message)
     if before is not None and signed.proof.head.size < before.size:
         signed.check(terms)  # of an earlier stage of the log that this device knows
-        await _check_grown(before, signed.proof.head, (), send, url)
+        await check_grown(before, signed.proof.head, (), send, url)
         return signed
     return await verified(message, terms, before, send, url)
 
@@ -141,7 +143,7 @@ async def newest_model(
     if not is_model(kind, content):
         raise malformed("the newest model must be an entry of the log, but is not.")
     if before is not None:
-        await _check_grown(logged.head, before, (), send, url)
+        await check_grown(logged.head, before, (), send, url)
     at = 8 + HASH_BYTES
     return LoggedModel(content[8:at].hex(), content[at:].hex())
 
@@ -212,3 +214,33 @@ async def _check_open_round(send: Transport, url: str, terms: FederationTerms, t
     shown = signed.proof.head
     if shown.size <= len(tree) and tree.root(shown.size) != shown.root:
         raise forged("the log that devices are shown must be this one, but is another.")
+
+
+def objection(own: Identity, memory: DeviceMemory, allowed: Permission, manifest: Manifest) -> str | None:
+    """The reason, in one clause; None: there is none."""
+    least = min(own.terms.minimum, manifest.called)
+    if least < own.minimum:
+        return f"the round may release a sum of {least} devices, but this one wants at least {own.minimum}"
+    if manifest.hold + manifest.spread >= manifest.deadline - manifest.opened:
+        return "the round asks to be answered after it is over"
+    for label in own.disallowed.values():
+        return f"{label}, and this device does not allow that"
+    return _of_noise(own, memory, allowed, manifest)
+
+
+def _of_noise(own: Identity, memory: DeviceMemory, allowed: Permission, manifest: Manifest) -> str | None:
+    noise = own.terms.noise
+    if allowed.epsilon is None and allowed.release_epsilon is None:
+        return None
+    if not noise:
+        return "no noise is added to the sums, and this device asks for a bound on what they reveal"
+    if allowed.release_epsilon is not None and noise.epsilon > allowed.release_epsilon:
+        return (
+            f"noise bounds what the federation reveals to epsilon {noise.epsilon:g} only, but this device asks "
+            f"for {allowed.release_epsilon:g}"
+        )
+    again = memory.pending is not None and memory.pending.manifest == manifest.hash.hex()
+    after = (memory if again else memory.spending(noise.of_phase(manifest.phase))).epsilon(noise.delta)
+    if allowed.epsilon is not None and after > allowed.epsilon:
+        return f"this upload would bring epsilon to {after:.3g}, but {allowed.epsilon:g} is allowed in all"
+    return None

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from murmura.channel.chain import Chain
-from murmura.channel.sealing import seal
+from murmura.channel.key_pairs import seal
 from murmura.channel.shares import split
 from murmura.core.codec import encode
 from murmura.core.contract import Phase

@@ -1,4 +1,7 @@
-"""Visit after visit: how a device stays in a federation, and what its owner gets from it."""
+"""Visit after visit: how a device stays in a federation, and what its owner gets from it.
+
+It ranks with what it has: the ranking itself makes no request.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,24 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from murmura.core.arrays import Ints
+from murmura.core.contract import Algorithm, ClientState, FederationInfo, History, RoundContext
 from murmura.core.errors import MurmuraError, SettingError
+from murmura.core.rng import Rng, Words
+from murmura.core.update import Arrays
 from murmura.device.device import Device, VisitOutcome
 from murmura.device.download_cache import DownloadCache
 from murmura.device.enrolment import JoinRequest, about, join
 from murmura.device.folder import DeviceFolder
-from murmura.device.recommending import OwnRanking
 from murmura.device.storage import Identity
 from murmura.device.trust import GoneBackError, TermsChangedError, newest_model
+from murmura.engine import reasons
 from murmura.wire.http_transport import HttpTransport
+from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.terms import FederationTerms
 
 POLL = 2.0  # seconds between looks while nothing is announced, on average
 LATER = 600.0  # and while the servers show an older log than before, whatever they announce
@@ -240,3 +251,54 @@ def sentence(event: dict[str, Any]) -> str:
         return "\n  ".join([f"for {event['for']}:", *lines])
     spent = f"; epsilon {event['epsilon']:.3g} spent" if event.get("epsilon") is not None else ""
     return SENTENCES.get(kind, "stayed out: {why}").format(**event) + spent
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRanking:
+    """What a device ranks with."""
+
+    terms: FederationTerms
+    manifest: Manifest
+    info: FederationInfo
+    model: Arrays
+    state: Arrays
+    history: History
+    secret: Words
+    answer: Arrays | None = None
+
+    def recommend(self, k: int, people: int = 1) -> list[Ints]:
+        """For all `people` of the device the k best items on offer that each does not have, the best first.
+
+        A device that has learned nothing yet is someone who comes later: her part is made from the model as it
+        stands. Ties go to the lower number.
+        """
+        history = self.history
+        algorithm, context, ready = self._ready()
+        scores = np.asarray(algorithm.client_score(context, ready, history), np.float64)
+        whose = np.zeros(len(history), np.int32) if history.person is None else history.person
+        best = []
+        for person in range(people):
+            offered = np.setdiff1d(self.info.listed, history.item[whose == person])
+            order = np.argsort(-scores[person, offered], kind="stable")
+            best.append(offered[order[:k]].astype(np.int32))
+        return best
+
+    def explain(self, shown: Ints) -> list[str]:
+        """Why each of the shown items, the list of a device's one owner; nothing where scores are no sums."""
+        algorithm, context, ready = self._ready()
+        sums = algorithm.client_terms(context, ready, self.history)
+        if sums is None:
+            return []
+        offered = np.setdiff1d(self.info.listed, self.history.item).astype(np.int32)
+        found = reasons.term_reasons(sums, offered, shown, len(shown))
+        return [reasons.sentence(float(sums.scores[item]), parts) for item, parts in zip(shown.tolist(), found)]
+
+    def _ready(self) -> tuple[Algorithm, RoundContext, ClientState]:
+        algorithm, next_round = self.terms.algorithm(), self.manifest.round + 1
+        rng, context = (
+            Rng(self.secret, next_round),
+            RoundContext(self.info, "ready", next_round, self.model, self.answer),
+        )
+        if self.state:
+            return algorithm, context, algorithm.client_ready(context, self.state, self.history, rng)
+        return algorithm, context, algorithm.client_fold_in(context, self.history, rng)

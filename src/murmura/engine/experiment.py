@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.arrays import Ints
 from murmura.core.catalogue import Catalogue, Relation, Split
 from murmura.core.interactions import Interactions
 from murmura.core.model import Among, Method, Model, RankedLists
@@ -19,38 +20,18 @@ from murmura.core.plugins import imported
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
-from murmura.engine.run_folder import Run
+from murmura.engine.run_folder import LISTS, Run
 from murmura.evaluation import DEFAULT_METRICS, Evaluation, evaluate
 from murmura.evaluation.measure import rating_errors
-from murmura.evaluation.sampled import evaluate_sampled
+from murmura.evaluation.sampled import CandidateDraws, evaluate_sampled
 
 REASONS, REASON_HEADER = "reasons.csv", ("user", "item", "name", "term", "gain", "because")
 EXPLAINED, AMONG = 3, 10  # people whose first item is explained, and the length of the list it is the first of
 LIST_HEADER = ("user", "rank", "item", "score")
 CURVE = "accuracy.csv"  # of a classifier: every client after every round
-GROUP_HEADER = ("group", "members", "ratings", "held out", "RMSE", "MSE", "left out because")
 CLASSIFIED = "murmura.lab.classification.classified_samples:"  # imported where samples are classified
-
-
-@dataclass(frozen=True, eq=False)
-class GroupErrors:
-    """How far the predictions for every group's people are off; nan without a held-out rating."""
-
-    names: tuple[str, ...]
-    members: Longs  # (groups,)
-    ratings: Longs  # (groups,) for training
-    held_out: Longs  # (groups,)
-    mse: Floats  # (groups,)
-    refused: dict[int, str]  # groups left out of the exchange, and why
-
-    def rows(self) -> list[Sequence[Any]]:
-        """One line per group, as GROUP_HEADER names them."""
-        table = (self.members, self.ratings, self.held_out, np.sqrt(self.mse), self.mse)
-        columns = (column.tolist() for column in table)
-        return [
-            (name, *numbers, self.refused.get(group, ""))
-            for group, (name, *numbers) in enumerate(zip(self.names, *columns))
-        ]
+GROUPED = "murmura.lab.groups.group_results:group_errors"  # and where a model was trained by groups
+Tables = dict[str, tuple[Sequence[str], Iterable[Sequence[Any]]]]  # header and rows by file name
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +43,7 @@ class ExperimentResult:
     model: Model
     seconds: dict[str, float]
     cost: dict[str, float] = field(default_factory=dict)  # what left the devices; empty for centralised methods
-    groups: GroupErrors | None = None  # where ratings were predicted by groups
-    confusion: Longs | None = None  # (labels, answers) where samples were classified
-    right: Bools | None = None  # (held-out samples,) whether each was classified rightly
+    tables: Tables = field(default_factory=dict)  # what else the run folder keeps: of groups, of labels
 
 
 def experiment(
@@ -82,39 +61,41 @@ def experiment(
 
     A classifier is scored after every round, too; with the folder of a `run` it goes on where it was stopped.
     """
-    started, at = time.perf_counter(), cutoffs or rules.cutoffs
-    if not rules.classifies:
-        model = method.fit(split.train, seed, progress)
-        return score(model, split, rules, workers, at, {"fit": time.perf_counter() - started}, metrics)
-    found: ExperimentResult = imported(f"{CLASSIFIED}trained")(method, split, seed, progress, run)
-    return found
+    if rules.classifies:
+        found: ExperimentResult = imported(f"{CLASSIFIED}trained")(method, split, seed, progress, run)
+        return found
+    started = time.perf_counter()
+    model = method.fit(split.train, seed, progress)
+    return score(model, split, rules, workers, cutoffs, metrics, {"fit": time.perf_counter() - started})
 
 
 def score(
     model: Model,
     split: Split,
     rules: Protocol,
-    workers: int,
-    cutoffs: tuple[int, ...],
-    seconds: dict[str, float] | None = None,
+    workers: int = 1,
+    cutoffs: tuple[int, ...] | None = None,
     metrics: tuple[str, ...] = DEFAULT_METRICS,
+    seconds: Mapping[str, float] = MappingProxyType({}),
 ) -> ExperimentResult:
     """Rank every user who has test rows; score the lists, or what is predicted where a protocol says so."""
     started = time.perf_counter()
     if rules.classifies:
-        found: ExperimentResult = imported(f"{CLASSIFIED}scored")(model, split, seconds or {})
+        found: ExperimentResult = imported(f"{CLASSIFIED}scored")(model, split, seconds)
         return found
+    cutoffs, tables = cutoffs or rules.cutoffs, Tables()
     users = np.flatnonzero(split.test.user_counts).astype(np.int32)
     lists = model.recommend(users, max(cutoffs), workers, _among(split, rules))
-    ranked = time.perf_counter()
-    groups = None
+    times = {**seconds, "rank": time.perf_counter() - started}
     if rules.predicts:
-        evaluation, groups = score_ratings(model, split)
+        evaluation, tables = score_ratings(model, split)
     else:
         evaluation = score_lists(lists, split, rules, cutoffs, metrics)
-        evaluation = _with_sampled(evaluation, model, split, rules, cutoffs, metrics)
-    times = {**(seconds or {}), "rank": ranked - started}
-    return ExperimentResult(evaluation, lists, model, times, model.cost(), groups)
+        if rules.sampled is not None:
+            drawn = _sampled(model, split, rules, rules.sampled, cutoffs, metrics)
+            both = {**evaluation.values, **drawn.values}, {**evaluation.per_user, **drawn.per_user}
+            evaluation = Evaluation(*both, evaluation.users)
+    return ExperimentResult(evaluation, lists, model, times, model.cost(), tables)
 
 
 def score_lists(
@@ -138,17 +119,15 @@ def _among(split: Split, rules: Protocol) -> Among | None:
     return split.test.item_counts > 0 if rules.ranks_cold_items else None
 
 
-def _with_sampled(
-    full: Evaluation,
+def _sampled(
     model: Model,
     split: Split,
     rules: Protocol,
+    draws: CandidateDraws,
     cutoffs: tuple[int, ...],
     metrics: tuple[str, ...],
 ) -> Evaluation:
-    """The evaluation of the full ranking; beside it that of drawn candidates, where the protocol has them."""
-    if rules.sampled is None:
-        return full
+    """The evaluation among drawn candidates."""
     seen, hidden = split.train.by_user, ~model.candidates
 
     def answer(users: Ints) -> NDArray[Any]:
@@ -158,59 +137,33 @@ def _with_sampled(
             scores[row, seen.of(user)] = -np.inf
         return scores
 
-    found = evaluate_sampled(
-        answer, split, rules.sampled, relevant_from=rules.relevant_from, cutoffs=cutoffs, metrics=metrics
+    return evaluate_sampled(
+        answer, split, draws, relevant_from=rules.relevant_from, cutoffs=cutoffs, metrics=metrics
     )
-    return Evaluation({**full.values, **found.values}, {**full.per_user, **found.per_user}, full.users)
 
 
-def score_ratings(model: Model, split: Split) -> tuple[Evaluation, GroupErrors | None]:
+def score_ratings(model: Model, split: Split) -> tuple[Evaluation, Tables]:
     """RMSE and MSE as means over groups where the model was trained by groups, otherwise over all ratings.
 
     "RMSE/ratings" and its like are over all ratings, "RMSE/people" means over people, in either case.
     """
-    test = split.test
+    test, tables = split.test, Tables()
     predicted = model.predict(test.user, test.item)
     people = rating_errors(predicted, test.value, test.user)
-    groups = group_errors(model, split, predicted)
-    if groups is None:
-        values = {key: people.values[key] for key in ("RMSE", "MSE")}
-    else:
-        known = groups.mse[groups.held_out > 0]
-        values = {"RMSE": float(np.sqrt(known).mean()), "MSE": float(known.mean())}
+    values = {key: people.values[key] for key in ("RMSE", "MSE")}
+    if model.clients is not None:
+        values, tables = imported(GROUPED)(model, split, predicted)
     values |= {f"{key}/ratings": people.values[key] for key in ("RMSE", "MSE", "MAE")}
     values |= {f"{key}/people": people.values[f"{key}u"] for key in ("RMSE", "MSE", "MAE")}
     per_user = {f"{key}/people": column for key, column in people.per_user.items()}
-    return Evaluation(values, per_user, people.users), groups
-
-
-def group_errors(model: Model, split: Split, predicted: Floats) -> GroupErrors | None:
-    """The errors of each group; None where the model knows no groups. People in none are passed over."""
-    if (clients := model.clients) is None:
-        return None
-    of, n = clients.of, len(clients.names)
-    owner = of[split.test.user]
-    inside = owner >= 0
-    held_out = np.bincount(owner[inside], minlength=n)
-    squares = np.bincount(owner[inside], ((predicted - split.test.value) ** 2)[inside], minlength=n)
-    trained = of[split.train.user]
-    return GroupErrors(
-        clients.names,
-        np.bincount(of[of >= 0], minlength=n),
-        np.bincount(trained[trained >= 0], minlength=n),
-        held_out,
-        np.divide(squares, held_out, out=np.full(n, np.nan), where=held_out > 0),
-        clients.refused,
-    )
+    return Evaluation(values, per_user, people.users), tables
 
 
 def record_outcome(run: Run, outcome: ExperimentResult, split: Split) -> None:
-    """Write the metrics of a run: averaged, per user, and per group where there are groups."""
+    """Write the metrics of a run, averaged and per user, and its tables of groups or labels."""
     record_scores(run, outcome.evaluation, outcome.cost, split)
-    if outcome.groups is not None:
-        run.write_table("per_group.csv", GROUP_HEADER, outcome.groups.rows())
-    if outcome.confusion is not None:
-        imported(f"{CLASSIFIED}record_classified")(run, outcome, split.test)
+    for name, (header, rows) in outcome.tables.items():
+        run.write_table(name, header, rows)
 
 
 def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], split: Split) -> None:
@@ -225,7 +178,7 @@ def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], spli
 def record_lists(run: Run, lists: RankedLists | None, split: Split) -> None:
     """Write the recommendations of a run under the owners' own ids, where there are any."""
     if lists is not None:
-        run.write_table("recommendations.tsv", LIST_HEADER, list_rows(lists, split.data), "\t")
+        run.write_table(LISTS, LIST_HEADER, list_rows(lists, split.data), "\t")
 
 
 def list_rows(lists: RankedLists, data: Interactions) -> list[tuple[Any, int, Any, str]]:

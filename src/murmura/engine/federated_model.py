@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -148,8 +147,8 @@ class FederatedModel(RankingModel):
         """What a run folder keeps of the training, file by file."""
         return self.ledger.records(self.train.items.labels.tolist())
 
-    def arrays(self) -> Arrays:
-        """Everything training left, the ledger included; `restore` takes it back."""
+    def save(self, path: Path) -> None:
+        """Keep everything training left as one file, the ledger included; `load` takes it back."""
         choices, ledger = self.plan.choices, self.ledger
         meta = {
             **self.plan.config(),
@@ -166,7 +165,6 @@ class FederatedModel(RankingModel):
                 "final_bytes": ledger.final_bytes,
             },
         }
-        text = json.dumps(meta, sort_keys=True).encode()
         own = prefixed(
             model=self.model,
             states=self.states,
@@ -175,18 +173,18 @@ class FederatedModel(RankingModel):
             ledger={"disclosed": ledger.disclosed, "item_rows": ledger.item_rows},
         )
         groups = {} if self.plan.groups is None else {"groups": self.plan.groups}
-        return {**own, **groups, "meta": np.frombuffer(text, np.uint8)}
+        write_archive(path, {**own, **groups}, meta)
 
     @classmethod
-    def restore(cls, train: Interactions, arrays: Arrays, method: Algorithm) -> Self:
-        """The federation that `arrays` came from; `method` is the algorithm it was trained with."""
-        meta = json.loads(arrays["meta"].tobytes())
+    def load(cls, path: Path, train: Interactions, method: Algorithm) -> Self:
+        """The federation a file keeps; `method` is the algorithm it was trained with."""
+        arrays, meta = read_archive(path)
         if meta["data"] != train.fingerprint:
             raise RunError("a federation must be restored with the data it was trained on, but these differ.")
         choices = ConsentChoices(meta["disclosure"], **group(arrays, "choices"))
         schedule = from_dict(Schedule, meta["schedule"])
         channel = from_dict(ChannelSettings, meta.get("channel", {}))
-        plan = Plan(method, train, schedule, choices, meta["seed"], arrays.get("groups"), channel)
+        plan = Plan(method, train, schedule, choices, meta["seed"], arrays.get("groups"), channel, checked=True)
         plan = plan.after(group(arrays, "model"))
         if meta.get("features") != plan.config().get("features"):
             raise RunError(
@@ -217,19 +215,6 @@ class FederatedModel(RankingModel):
             refused,
             tuple(meta["names"]),
         )
-
-    def save(self, path: Path) -> None:
-        """Keep it as one file."""
-        arrays = self.arrays()
-        meta = json.loads(arrays.pop("meta").tobytes())
-        write_archive(path, arrays, meta)
-
-    @classmethod
-    def load(cls, path: Path, train: Interactions, method: Algorithm) -> Self:
-        """The federation a file keeps."""
-        arrays, meta = read_archive(path)
-        text = json.dumps(meta, sort_keys=True).encode()
-        return cls.restore(train, {**arrays, "meta": np.frombuffer(text, np.uint8)}, method)
 
     @property
     def ready_context(self) -> RoundContext:

@@ -26,6 +26,7 @@ from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, release
 from murmura.core.population import ObservedSum, States, SumObserver, Tally, stacked
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays, UpdateObserver
+from murmura.engine.itinerary import Position
 from murmura.engine.plan import Plan, RoundPlan
 
 NONE = -1  # the number of no model
@@ -120,12 +121,12 @@ class Federation:
         for name, value in state.items():
             self.states[name][client] = value
 
-    def takes_part(self, phase: Phase, called: Ints) -> Ints:
-        """Of the clients called, those who allow what is asked and were counted where that is needed."""
-        there = self.plan.people.answering(phase.asks)[called]
+    def takes_part(self, phase: Phase, called: Ints | None) -> Ints:
+        """Of the clients called, None: all, those who allow what is asked and were counted before."""
+        there = self.plan.people.answering(phase.asks)
         if phase.follows:
-            there = there & self.counted[phase.follows][called]
-        return called[there]
+            there = there & self.counted[phase.follows]
+        return np.flatnonzero(there).astype(np.int32) if called is None else called[there[called]]
 
     def remember_counted(self, phase: Phase, clients: Iterable[int]) -> None:
         """Keep whose updates were counted, if another phase follows this one."""
@@ -180,12 +181,14 @@ class Federation:
 
         Without a channel, as in the papers, every visit brings a client all that its phase needs.
         """
-        self._count_counts(phase, visits)
+        info = self.plan.info
+        if self.plan.algorithm.knows_counts(phase) and info.counts is not None:  # released by an earlier phase
+            self.tally.bytes_down += visits * released_counts_bytes(info.items)
         if not phase.fetches_model:
             return
         if self.held is not None and clients is not None:
             return self.tally.count_down(*self.held.fetch(clients))
-        needs = phase.receives or self.plan.algorithm.publishes(self.plan.info)
+        needs = phase.receives or self.plan.algorithm.publishes(info)
         self._count_models(self.plan.channel.downloads(needs), visits)
 
     def count_outcome(self, phase: Phase, clients: Ints) -> None:
@@ -207,29 +210,43 @@ class Federation:
             return self.held.missing(np.arange(plan.people.clients, dtype=np.int32))[1]
         return plan.info.clients * self.downloads.model_bytes(len(plan.info.listed))
 
-    def _count_counts(self, phase: Phase, visits: int) -> None:
-        """What so many visits fetch of the counts that an earlier phase has made public."""
-        info = self.plan.info
-        if self.plan.algorithm.knows_counts(phase) and info.counts is not None:
-            self.tally.bytes_down += visits * released_counts_bytes(info.items)
-
     def _count_models(self, downloads: MessageSpec, times: int) -> None:
         listed = len(self.plan.info.listed)
         rows = max((listed if t.space == "item" else t.rows for t in downloads.tables), default=0)
         self.tally.count_down(times * rows, times * downloads.model_bytes(listed))
 
 
-class Runtime(Protocol):
-    """How rounds are carried."""
+class Runtime:
+    """How rounds are carried: by default one exchange after the other."""
 
     def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> Kernel | None:
         """The compiled path this runtime takes for the algorithm, or None for the plain one.
 
         `through` are the phases whose updates go through a channel: a kernel must know its stages.
         """
+        return None
 
     def run(self, federation: Federation, rounds: range) -> None:
         """Run these rounds, the next ones of the federation's itinerary."""
+        f, at, called = federation, federation.plan.itinerary.at(rounds.start), None
+        while at.done < rounds.stop:
+            called = _called(f, at, called if at.step else None)
+            self.exchange(f, at, called)
+            at = f.plan.itinerary.after_success(at)  # what is exchanged may depend on what has become public
+        f.rounds = rounds.stop
+
+    def exchange(self, f: Federation, at: Position, called: Ints | None) -> None:
+        """One phase of one round with those called, None: everyone; and the server's step."""
+        raise NotImplementedError
+
+
+def _called(f: Federation, at: Position, before: Ints | None) -> Ints | None:
+    """Who is called, where those called in the round so far are known; a list of everyone is not made."""
+    itinerary, clients = f.plan.itinerary, f.plan.info.clients
+    if itinerary.called(at) == clients and itinerary.phase(at).part == 1:
+        return before
+    everyone = np.arange(clients, dtype=np.int32)
+    return itinerary.cohort(at, everyone, f.plan.server_secret, everyone if before is None else before)
 
 
 def server_step(

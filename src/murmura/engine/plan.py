@@ -132,8 +132,11 @@ class Plan(RoundPlan):
     groups: Ints | None = None  # (users,)
     channel: ChannelSettings = field(default_factory=ChannelSettings)
     counts: Longs | None = None  # (items,) what a phase of the algorithm has made public
+    checked: bool = False  # of a training that was: it needs no checks
 
     def __post_init__(self) -> None:
+        if self.checked:
+            return
         refuse_unfit(self.algorithm, self.data)
         if not len(self.data):
             raise DataError("a federation must have at least one interaction to train on, but there is none.")
@@ -278,24 +281,18 @@ def with_used_features(algorithm: Algorithm, info: FederationInfo) -> Federation
     """The same, with features only where they are used; refuses to do without where they are needed."""
     if not algorithm.uses_features:
         return replace(info, features=None, feature_count=0)
+    weight = getattr(algorithm, "features", None)  # what asks for them: a setting of that name, or the method
+    who, way_out = algorithm.name, ""
+    if weight is not None:
+        who, way_out = f"features={weight:g}", ", or set features to 0"
     if info.features is None:
         raise DataError(
-            f"{_user(algorithm)} learns from features of items, but nothing is known of these; give --features "
-            f"FILE, or take a data set with genres or a knowledge graph{_way_out(algorithm)}."
+            f"{who} learns from features of items, but nothing is known of these; give --features "
+            f"FILE, or take a data set with genres or a knowledge graph{way_out}."
         )
     if not len(info.features):
         raise DataError(
-            f"{_user(algorithm)} learns from features that items share, but none is shared by as many items as "
+            f"{who} learns from features that items share, but none is shared by as many items as "
             "the protocol asks for; give others with --features FILE, or choose another protocol."
         )
     return info
-
-
-def _user(algorithm: Algorithm) -> str:
-    """What asks for features: the method, or its setting of that name."""
-    weight = getattr(algorithm, "features", None)
-    return algorithm.name if weight is None else f"features={weight:g}"
-
-
-def _way_out(algorithm: Algorithm) -> str:
-    return "" if getattr(algorithm, "features", None) is None else ", or set features to 0"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Self
 
-import numpy as np
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from murmura.core.arrays import Bools
-from murmura.core.catalogue import Catalogue, Dataset, Split
-from murmura.core.errors import DataError, RunError, SettingError
+from murmura.core.catalogue import Dataset
+from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import TEST_FILE, TRAIN_FILE, Interactions
 from murmura.core.plugins import imported, unknown_name
 from murmura.core.settings import Count, changed, field_names, settings, unknown
@@ -23,9 +20,7 @@ from murmura.data.filters import (
     MinPerItem,
     MinPerUser,
     RaiseTo,
-    apply_filters,
 )
-from murmura.data.repeats import merge_duplicates, positives_of
 from murmura.data.splits.random_holdout import (
     ColdItems,
     CoveredRandomHoldout,
@@ -35,14 +30,14 @@ from murmura.data.splits.random_holdout import (
 from murmura.data.splits.registry import DEALS, AnySplit, split_named
 from murmura.data.splits.rule import Seed
 from murmura.data.splits.split_files import GivenSplit
-from murmura.data.splits.temporal import LeaveOneOut, Order, TemporalHoldout, cut_to_days
-from murmura.engine.protocol_text import CHANGES, GIVEN, OWN, SPLIT, parse_protocol
-from murmura.engine.run_folder import Run
-from murmura.engine.sealed import Choice, Sealed
-from murmura.engine.values import like_threshold, values_sentence
+from murmura.data.splits.temporal import LeaveOneOut, Order, TemporalHoldout
 from murmura.evaluation.registry import Scored
-from murmura.evaluation.sampled import CandidateDraws, refuse_too_many
+from murmura.evaluation.sampled import CandidateDraws
 
+GIVEN = "split:"  # a protocol of this beginning names a split in files
+CHANGES = ":"  # between a protocol's name and its settings that are others here
+OWN = ("candidates", "draws", "draw_seed", "order")  # settings of a protocol itself that may be others
+SPLIT = "split"  # the key of another split altogether
 Rows = Literal["interactions", "files of samples", "samples of clients"]
 # every item without a training row, the test items alone, or the former and beside it so many that are drawn
 Candidates = Literal["all-unrated", "rated-test"] | Count
@@ -96,6 +91,11 @@ class Protocol:
         return isinstance(self.split, ColdItems)
 
     @property
+    def counts_rows(self) -> bool:
+        """Whether every row counts alike, whatever its value."""
+        return not self.predicts and any(isinstance(step, Binarise) for step in self.filters)
+
+    @property
     def scores(self) -> Scored:
         """What is scored: ranked lists, predicted ratings or classified samples."""
         return "labels" if self.classifies else "ratings" if self.predicts else "lists"
@@ -108,54 +108,42 @@ class Protocol:
         return CandidateDraws(self.candidates, self.draws, self.draw_seed)
 
 
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """What settings are chosen on: training minus validation, scored on validation. No way to the test rows."""
-
-    data: str
-    protocol: Protocol
-    split: Split
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedData:
-    """A data set made ready by a protocol: cut, its test part sealed, with the catalogue of its items."""
-
-    data: str
-    protocol: Protocol
-    split: Split  # given whole, kept without its test rows
-    catalogue: Catalogue
-    values: str = ""  # what was made of the values, in one sentence
-    notes: tuple[str, ...] = ()  # how the data was understood, and what was left out of it
-    sealed: Sealed = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sealed", Sealed(self.split))
-        object.__setattr__(self, "split", self.split.sealed())
-
-    def selection(self) -> Selection:
-        """What to choose settings on; refused once the test part is open."""
-        if self.sealed.is_open:
-            raise RunError(
-                "settings must be chosen before the test part is opened, but it is open; prepare the data anew "
-                "and make every choice first."
+def parse_protocol(name: str) -> tuple[str, dict[str, str]]:
+    """The name, or `split:PATH`, and what is changed; a path may have a colon of its own."""
+    if name.startswith(GIVEN):
+        base, _, text = name.rpartition(CHANGES)
+        if base == GIVEN[:-1] or not text.startswith(tuple(f"{key}=" for key in OWN)):
+            return name, {}
+    else:
+        base, _, text = name.partition(CHANGES)
+    changes: dict[str, str] = {}
+    for one in filter(None, text.split(",")):
+        key, equals, value = one.partition("=")
+        if not (key and equals and value):
+            raise SettingError(
+                f"after a protocol's name must come KEY=VALUE, but '{one}' does; write for example "
+                f"{base}:candidates=99."
             )
-        return Selection(self.data, self.protocol, self.split.selection())
+        changes[key] = value
+    return base, changes
 
-    def open(self, run: Run | None, choice: Choice) -> Split:
-        """The split with its test part, for one choice, which the run folder, if any, keeps from then on."""
-        return self.sealed.open(run, choice)
 
-    def tell(self, listener: Callable[[str], None] | None) -> None:
-        """Say how the data was understood and what was made of its values, where somebody listens."""
-        if listener is None:
-            return
-        for sentence in (*self.notes, *([f"{self.values}."] if self.values else [])):
-            listener(sentence)
+def with_changes(name: str, changes: Mapping[str, object]) -> str:
+    """The same protocol with some settings changed, in one spelling; None takes a change back."""
+    base, before = parse_protocol(name)
+    if base.startswith(GIVEN) and changes.get(SPLIT) is not None:
+        raise SettingError(f"{base} is cut already, so --split has nothing to say; leave one of them out.")
+    after = {**{key: value for key, value in before.items() if key not in changes}, **changes}
+    if changes.get(SPLIT) not in (None, before.get(SPLIT)):  # another split has other settings
+        after = {key: value for key, value in after.items() if key in (*OWN, SPLIT)}
+    first = [SPLIT] if after.get(SPLIT) is not None else []
+    kept = [key for key in dict.fromkeys((*first, *after)) if after[key] is not None]
+    return base + (CHANGES + ",".join(f"{key}={after[key]}" for key in kept) if kept else "")
 
-    def describe(self) -> dict[str, Any]:
-        """Counts and fingerprints of all parts, and what was made of the values."""
-        return self.sealed.about | ({"values": self.values} if self.values else {})
+
+def with_order(name: str, order: str) -> str:
+    """The same protocol with another order: `fpl` and "day" are `fpl:order=day`."""
+    return with_changes(name, {"order": None if order == "real" else order})
 
 
 def protocol(name: str, dataset: Dataset) -> Protocol:
@@ -165,14 +153,16 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
     candidates, or the order that methods see; of a split in files only the latter two: `split:PATH:order=day`.
     """
     base, changes = parse_protocol(name)
-    if base.startswith(GIVEN):
-        return _given(name, base, changes)
-    if base not in PROTOCOLS:
+    if base.startswith(GIVEN):  # a cut that was made elsewhere; the rest is as in `default`
+        cut = GivenSplit(path=base.removeprefix(GIVEN))
+        made = Protocol(name=name, filters=(LatestPerPair(), Binarise()), split=cut)
+    elif base in PROTOCOLS:
+        found = imported(PROTOCOLS[base])
+        made = found if isinstance(found, Protocol) else found(dataset)
+        if dataset.positive_from is not None and made.relevant_from is not None:
+            made = changed(made, relevant_from=dataset.positive_from)  # what is a like is what is relevant
+    else:
         raise SettingError(unknown_name("protocol", base, tuple(PROTOCOLS)))
-    found = imported(PROTOCOLS[base])
-    made: Protocol = found if isinstance(found, Protocol) else found(dataset)
-    if dataset.positive_from is not None and made.relevant_from is not None:
-        made = changed(made, relevant_from=dataset.positive_from)  # what is a like is what is relevant
     return _changed(made, name, changes) if changes else made
 
 
@@ -194,59 +184,13 @@ def _other_split(kind: str) -> AnySplit:
     return changed(made, **kinds) if "validation" in field_names(type(made)) else made
 
 
-def prepare(dataset: Dataset, rules: Protocol) -> PreparedData:
-    """Filter and cut a data set; the test part is sealed."""
-    whole = whole_split(dataset, rules)
-    catalogue = dataset.catalogue.restrict(whole.data.items)
-    said = values_sentence(dataset, rules)
-    return PreparedData(dataset.name, rules, whole, catalogue, said, dataset.notes)
-
-
-def whole_split(dataset: Dataset, rules: Protocol) -> Split:
-    """Filter and cut a data set, all parts in the open: for tests and benchmarks, never for a study."""
-    data = dataset.interactions
-    _refuse_other_rows(dataset, rules)
-    if (positive_from := like_threshold(dataset, rules)) is not None:
-        data = positives_of(dataset.name, data, positive_from)
-    if data.samples is None and not any(isinstance(step, LatestPerPair) for step in rules.filters):
-        data = merge_duplicates(data, "latest")  # a person holds an item once, whatever the protocol says
-    if rules.with_features and dataset.catalogue.features is not None:
-        data = data.rows(_featured(dataset.catalogue, data)[data.item])
-    data = apply_filters(data, rules.filters)
-    split = rules.split.apply(with_item_features(dataset, data, rules.feature_items))
-    _refuse_hopeless(dataset.name, rules, split)
-    return split if rules.order == "real" else cut_to_days(split)
-
-
-def _refuse_hopeless(name: str, rules: Protocol, split: Split) -> None:
-    """Refuse a cut that nothing can be learned from or measured on, before anything is fitted."""
-    if not len(split.test):
-        raise DataError(
-            f"protocol '{rules.name}' must leave test rows, but every one of the {len(split.data)} rows of "
-            f"'{name}' is in training; use more data per user or another protocol."
-        )
-    if rules.sampled is not None:
-        tested = np.flatnonzero(split.test.user_counts).astype(np.int32)
-        refuse_too_many(split.data, tested, rules.sampled.count)
-    if rules.classifies:
-        return
-    for what, counts in (("user", split.train.user_counts), ("item", split.train.item_counts)):
-        there = int((counts > 0).sum())
-        if there < 2:
-            raise DataError(
-                f"protocol '{rules.name}' must leave at least two {what}s to learn from, but of the "
-                f"{len(counts)} of '{name}' that take part {there} has training rows; check which column is "
-                f"the {what}, or use more data."
-            )
-
-
-def _refuse_other_rows(dataset: Dataset, rules: Protocol) -> None:
+def refuse_other_rows(dataset: Dataset, rules: Protocol) -> None:
     """Interactions are not classified; samples are, and dealt to clients where they are nobody's yet."""
     found = _rows_of(dataset.interactions)
     if _rows_for(rules) != found:
         raise DataError(
             f"protocol '{rules.name}' is for {_rows_for(rules)}, but '{dataset.name}' has {found}; use one of "
-            f"{', '.join(_fitting(found))}."
+            f"{_fitting(found)}."
         )
 
 
@@ -268,31 +212,8 @@ def _rows_for(rules: Protocol | Callable[[Dataset], Protocol]) -> Rows:
     return "files of samples" if rules.split.kind.startswith(DEALS) else "samples of clients"
 
 
-def _fitting(rows: Rows) -> list[str]:
-    return [name for name, one in PROTOCOLS.items() if _rows_for(imported(one)) == rows]
-
-
-def with_item_features(dataset: Dataset, data: Interactions, least: int = 2) -> Interactions:
-    """Rows of a data set with the features that at least so many of its items have, where any are known."""
-    known = dataset.catalogue.item_features(least)
-    if known is None:
-        return data
-    return replace(data, features=known.restrict(dataset.catalogue.items.find(data.items.labels)))
-
-
-def _featured(catalogue: Catalogue, data: Interactions) -> Bools:
-    """Which items of the data have at least one feature in the catalogue."""
-    has: Bools = np.zeros(len(catalogue.items) + 1, np.bool_)  # the last place answers for unknown items
-    if catalogue.features is not None:
-        has[catalogue.features.item] = True
-    return has[catalogue.items.find(data.items.labels)]
-
-
-def _given(name: str, base: str, changes: Mapping[str, str]) -> Protocol:
-    """A cut that was made elsewhere; the rest is as in `default`."""
-    cut = GivenSplit(path=base.removeprefix(GIVEN))
-    rules = Protocol(name=name, filters=(LatestPerPair(), Binarise()), split=cut)
-    return _changed(rules, name, changes) if changes else rules
+def _fitting(rows: Rows) -> str:
+    return ", ".join(name for name, one in PROTOCOLS.items() if _rows_for(imported(one)) == rows)
 
 
 def _default(dataset: Dataset) -> Protocol:
@@ -301,8 +222,7 @@ def _default(dataset: Dataset) -> Protocol:
         return protocol("celeba", dataset)
     if found == "files of samples":
         raise SettingError(
-            f"'{dataset.name}' has {found}, and no protocol by default; use one of "
-            f"{', '.join(_fitting(found))}."
+            f"'{dataset.name}' has {found}, and no protocol by default; use one of {_fitting(found)}."
         )
     split = (
         RandomHoldout(validation=0.2) if dataset.interactions.time is None else TemporalHoldout(validation=0.2)

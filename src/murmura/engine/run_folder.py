@@ -212,11 +212,6 @@ class Run(PartFiles):
         """Whether something left the devices: a ledger, or a cost beside the metrics."""
         return self.ledger is not None or any(map(is_cost, self.metrics))
 
-    @property
-    def has_lists(self) -> bool:
-        """Whether it kept its lists."""
-        return self.has(LISTS)
-
     def read_lists(self) -> list[tuple[str, int, str, str]]:
         """User, rank, item and score of every line, own ids: too long to keep for every run of a comparison."""
         return self.read_columns(LISTS, "\t", user=str, rank=int, item=str, score=str)

@@ -11,7 +11,6 @@ from murmura.report.drawing import require_report
 from murmura.report.page import Compared, Section, document, write_page
 from murmura.report.sections import facts
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
-from murmura.studies.reproduction_folder import ReproductionFolder
 from murmura.studies.scorer import open_folder
 from murmura.studies.search import section as search
 from murmura.studies.search.folder import SearchFolder
@@ -24,7 +23,7 @@ SECTIONS: Registry[SectionOf] = Registry(
     {
         "results": "murmura.studies.compare.section:section",
         "order": "murmura.report.sections.differences:order_section",
-        "sweep": "murmura.studies.sweep.section:section",
+        "sweep": "murmura.lab.sweep.section:section",
         "freshness": "murmura.lab.analyses.training_sections:freshness_section",
         "groups": "murmura.lab.groups.section:section",
         "learning": "murmura.lab.classification.learning_section:section",
@@ -60,7 +59,7 @@ def build(folder: Path, out: Path | None = None) -> Path:
     if isinstance(found, SearchFolder):
         (title, sub), sections = search.headline(found), search.sections(found)
     else:
-        comparison = found.comparison if isinstance(found, ReproductionFolder) else found
+        comparison = found if isinstance(found, ComparisonFolder) else found.comparison
         title, sub = headline(comparison)
         sections = every_section(Compared(comparison))
     return write_page(folder, out, document(title, sub, sections), sections)

@@ -109,8 +109,7 @@ class Canvas:
     @cached_property
     def axes(self) -> Axes:
         """The only panel."""
-        axes: Axes = self.figure.subplots()
-        return axes
+        return self.panels(1, 1)[0]
 
     def panels(self, count: int, across: int, **grid: Any) -> list[Axes]:
         """So many panels, row by row; what is left of the last row is hidden."""
@@ -165,9 +164,10 @@ def inlined(svg: str, name: str) -> str:
     root = ET.fromstring(svg)
     used = set(re.findall(r"(?:url\(#|href=\"#)([^\")]+)", svg))
     for element in root.iter():
-        element.tag = _bare(element.tag)
-        kept = {_bare(key): value for key, value in element.attrib.items() if key != "id" or value in used}
-        element.attrib = {key: _attribute(key, value, name) for key, value in kept.items()}
+        element.tag = element.tag.rpartition("}")[2]
+        kept = ((key, value) for key, value in element.attrib.items() if key != "id" or value in used)
+        bare = ((key.rpartition("}")[2], value) for key, value in kept)
+        element.attrib = {key: _attribute(key, value, name) for key, value in bare}
     for key in ("width", "height", "version"):
         root.attrib.pop(key, None)
     return ET.tostring(root, encoding="unicode")
@@ -184,10 +184,6 @@ def _attribute(key: str, value: str, name: str) -> str:
             value = value.replace(colour, f"var({variable})")
         value = re.sub(r"font: (?:\d+ )?([\d.]+px)[^;]*", r"font-size: \1", value)
     return value
-
-
-def _bare(tag: str) -> str:
-    return tag.rpartition("}")[2]
 
 
 def short(label: str) -> str:
@@ -207,39 +203,23 @@ def name_rows(axes: Axes, labels: Sequence[str], show: bool = True) -> None:
     axes.spines["left"].set_visible(False)
 
 
-@dataclass(frozen=True)
-class CurveStyle:
-    """One curve."""
-
-    colour: str
-    marker: str
-
-    def line(self, **more: Any) -> dict[str, Any]:
-        """What `Axes.plot` takes."""
-        look = {"color": self.colour, "marker": self.marker, "markersize": 5, "markeredgecolor": PAPER}
-        return {**look, "markeredgewidth": 0.7, "linewidth": 1.3, **more}
+Look = dict[str, Any] | str  # in a legend: what a line takes, or the colour of bars
 
 
-Look = CurveStyle | dict[str, Any] | str  # in a legend: a curve, what a line takes, or the colour of bars
-
-
-def curve_styles(names: Sequence[str]) -> dict[str, CurveStyle]:
-    """A look for each name; after six the colours come again with other markers."""
+def curve_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What `Axes.plot` takes, for each name; after six the colours come again with other markers."""
+    shape = {"markersize": 5, "markeredgecolor": PAPER, "markeredgewidth": 0.7, "linewidth": 1.3}
     six = len(CURVES)
     return {
-        name: CurveStyle(CURVES[place % six], MARKERS[(place + place // six) % six])
+        name: {"color": CURVES[place % six], "marker": MARKERS[(place + place // six) % six], **shape}
         for place, name in enumerate(names)
     }
 
 
 def ramp(steps: int) -> list[str]:
     """Colours for ordered values, the first vermilion and the last blue (figures 4.4 and 4.5: red to blue)."""
-    first, last = RAMP
-    made = []
-    for step in range(steps):
-        part = step / max(1, steps - 1)
-        made.append("#" + "".join(f"{round(a + part * (b - a)):02x}" for a, b in zip(first, last)))
-    return made
+    parts = [step / max(1, steps - 1) for step in range(steps)]
+    return ["#" + "".join(f"{round(a + part * (b - a)):02x}" for a, b in zip(*RAMP)) for part in parts]
 
 
 def legend(figure: Figure, looks: Mapping[str, Look]) -> None:
@@ -247,8 +227,7 @@ def legend(figure: Figure, looks: Mapping[str, Look]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    lines = [look.line() if isinstance(look, CurveStyle) else look for look in looks.values()]
-    handles = [Patch(color=one) if isinstance(one, str) else Line2D([], [], **one) for one in lines]
+    handles = [Patch(color=one) if isinstance(one, str) else Line2D([], [], **one) for one in looks.values()]
     shown = [short(name) for name in looks]
     widest = 0.085 * max(map(len, shown), default=1) + 0.55  # inches of a name and its mark
     across = max(1, min(len(shown), int(WIDTH / widest)))
@@ -286,7 +265,10 @@ def spread_names(figure: Figure) -> None:
                 (place, box)
                 for place, box in _places(own, wide, high)
                 if area.x0 <= box[0] and box[2] <= area.x1 and area.y0 - high <= box[1] <= area.y1
-                if not any(_meet(box, other) for other in taken)
+                if all(
+                    box[2] <= other[0] or other[2] <= box[0] or box[3] <= other[1] or other[3] <= box[1]
+                    for other in taken
+                )
             )
             place, box = next(free, (None, None))
             if place is None or box is None:
@@ -313,10 +295,6 @@ def _covered(line: Any) -> list[Box]:
         return [(x - 3.5, y - 3.5, x + 3.5, y + 3.5) for x, y in points]
     level = len(points) == 2 and points[0][1] == points[1][1]
     return [(points[0][0], points[0][1] - 1, points[1][0], points[1][1] + 1)] if level else []
-
-
-def _meet(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def logarithmic(axes: Axes, *which: Literal["x", "y"]) -> None:

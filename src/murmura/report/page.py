@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -14,13 +14,11 @@ from typing import Any
 import yaml
 
 from murmura.core.files import write_whole
-from murmura.core.plugins import imported
 from murmura.engine.part_files import printable
 from murmura.report.drawing import Picture
 from murmura.report.summary import Results, summarise
 from murmura.report.table import FORMATS, ReportTable
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.sweep.folder import SweepPoint, points
 
 GLOSSARY_FILE = "glossary"
 
@@ -40,7 +38,6 @@ def terms_of(headings: Iterable[str]) -> dict[str, str]:
 
 
 LIST = "tables.txt"  # beside the tables: which of them a report wrote
-EXPOSURE = "murmura.lab.analyses.item_exposure:"  # imported where items were counted
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 
 
@@ -85,23 +82,6 @@ class Compared:
         """Means, intervals and tests."""
         return summarise(self.folder)
 
-    @cached_property
-    def times(self) -> list[Any]:
-        """How often items are updated and recommended: what the lab makes of the folder."""
-        known = self.folder.kind == "comparison" and self.folder.run.has("items.csv")
-        return list(imported(f"{EXPOSURE}frequencies")(self.folder)) if known else []
-
-    @cached_property
-    def bias(self) -> Any:
-        """The bias towards categories, None where items have none."""
-        return imported(f"{EXPOSURE}bias")(self.folder, self.times) if self.times else None
-
-    @cached_property
-    def points(self) -> list[SweepPoint]:
-        """The entries, each with its means."""
-        found = points(self.folder) if self.folder.kind == "comparison" else []
-        return list(imported(f"{EXPOSURE}with_disparity")(found, self.bias)) if self.bias else found
-
     @property
     def crowded(self) -> bool:
         """Whether there are too many models for one chart."""
@@ -112,7 +92,10 @@ def document(title: str, sub: str, sections: Iterable[Section | None]) -> str:
     """A whole page; the same sections give the same text. Every text is escaped, drawings are our own."""
     kept = [one for one in sections if one is not None]
     style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
-    terms = terms_of(_words(kept))
+    tables = [table for one in kept for table in one.tables]
+    heads = [column.title for table in tables for column in table.columns]
+    names = [row[0].text for table in tables for row in table.rows]
+    terms = terms_of([*heads, *names, *(one.title for one in kept)])  # what may need an explanation
     return rendered("page.html", title=title, sub=sub, sections=kept, style=style, terms=terms).lstrip()
 
 
@@ -128,13 +111,6 @@ def rendered(template: str, **values: Any) -> str:
     )
     engine.filters |= {"printable": printable, "files": _files}
     return engine.get_template(template).render(**values)
-
-
-def _words(sections: Sequence[Section]) -> list[str]:
-    """Headings of tables and titles of pictures: what may need an explanation."""
-    tables = [table for one in sections for table in one.tables]
-    heads = [column.title for table in tables for column in table.columns]
-    return [*heads, *(row[0].text for table in tables for row in table.rows), *(one.title for one in sections)]
 
 
 def _files(table: ReportTable) -> Iterator[tuple[str, str, str]]:

@@ -24,15 +24,14 @@ from murmura.core.errors import SettingError
 from murmura.core.files import group
 from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
-from murmura.core.population import Population, Tally
+from murmura.core.population import Tally
 from murmura.data.populations import Rows, write_population
-from murmura.engine.federation import Federation, ModelDownloads
+from murmura.engine.federation import Federation, ModelDownloads, Runtime
 from murmura.engine.plan import federation_info
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.ranges import RangePlan
-from murmura.runtimes.sharded_training import SHARD, ShardRuntime, refuse_unfit
+from murmura.runtimes.sharded_training import SHARD, ShardRuntime, TaskEngine, refuse_unfit
 from murmura.runtimes.shards import arrays_of, kept, save
-from murmura.runtimes.tasks import TaskEngine
 
 SHARDS = ".murmura-shards-"  # how the names of folders begin that hold the shards of a training
 
@@ -44,7 +43,7 @@ def remove_left_behind(folder: Path) -> None:
 
 
 @dataclass(eq=False)
-class Cluster:
+class Cluster(Runtime):
     """Rounds as tasks over shards of so many clients.
 
     `folder` is one that all machines see; None: the system's place for temporary files, which is enough for
@@ -57,7 +56,7 @@ class Cluster:
     checkpoint_every: int = 4
     folder: Path | None = None
     address: str = ""
-    _work: _Work | None = None
+    _work: tuple[Federation, ShardRuntime] | None = None  # the training at work
 
     def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> Kernel | None:
         """The compiled path, as in process."""
@@ -71,59 +70,43 @@ class Cluster:
         refuse_unfit(RangePlan(algorithm, info, preset.schedule(), channel=preset.channel_settings()))
 
     def run(self, federation: Federation, rounds: range) -> None:
-        """Run these rounds over the shards, and bring back what they left."""
-        f, work = federation, self._work
-        if work is None or work.federation is not f or work.rounds != rounds.start:
-            work = self._work = _Work.begin(self, f)
-        work.run(rounds)
-
-    def let_go(self) -> None:
-        """Forget the last training; its files go."""
-        self._work = None
-
-
-@dataclass(eq=False)
-class _Work:
-    """The shards of one federation, in a folder that goes with it."""
-
-    federation: Federation
-    runtime: ShardRuntime
-    rounds: int
-
-    @staticmethod
-    def begin(cluster: Cluster, f: Federation) -> _Work:
-        _refuse(f)
-        folder, plan = Path(mkdtemp(prefix=SHARDS, dir=cluster.folder)), f.full_plan
-        held = write_population(folder / "population", rows_of(plan.people), plan.info.items)
-        mode = Consent(disclosure=plan.choices.mode)
-        known = RangePlan(plan.algorithm, plan.info, plan.schedule, mode, plan.seed, plan.channel)
-        runtime = ShardRuntime(cluster.tasks, known, held, folder, cluster.shard, cluster.checkpoint_every)
-        for s, ends in enumerate(pairwise(runtime.bounds)):
-            save(kept(_part(f, known, *ends)), runtime.file(f.rounds, s))
-        runtime.begin(f.rounds)
-        work = _Work(f, runtime, f.rounds)
-        weakref.finalize(work, shutil.rmtree, folder, ignore_errors=True)
-        return work
-
-    def run(self, rounds: range) -> None:
-        """Run these rounds; the federation is then as the shards have left it."""
-        f, self.runtime.until = self.federation, rounds.stop
-        self.runtime.run(f, rounds)
-        parts, report = [arrays_of(state)[0] for state in self.runtime.complete()], self.runtime.report()
+        """Run these rounds over the shards; the federation is then as they have left it."""
+        f = federation
+        if self._work is None or self._work[0] is not f or self._work[1].until != rounds.start:
+            self._work = f, self._begun(f)
+        runtime = self._work[1]
+        runtime.until = rounds.stop
+        runtime.run(f, rounds)
+        parts, report = [arrays_of(state)[0] for state in runtime.complete()], runtime.report()
         one_each = [name for name in parts[0] if name not in ("tally.sent", "tally.item_rows")]
         all_of = {name: np.concatenate([part[name] for part in parts]) for name in one_each}
-        rows = np.diff(f.plan.people.start[self.runtime.bounds]).tolist()
+        rows = np.diff(f.plan.people.start[runtime.bounds]).tolist()
         sent = [np.unpackbits(part["tally.sent"], count=held) for part, held in zip(parts, rows)]
-        f.states, f.counted, self.rounds = group(all_of, "states"), group(all_of, "counted"), rounds.stop
+        f.states, f.counted = group(all_of, "states"), group(all_of, "counted")
         f.tally = Tally(np.concatenate(sent), all_of["tally.disclosed"], report.item_rows, **report.traffic)
         if f.held is not None:
             f.held.fetched = all_of["held.fetched"]
 
+    def _begun(self, f: Federation) -> ShardRuntime:
+        """The shards of a federation, in a folder that goes with them."""
+        _refuse(f)
+        folder, plan, people = Path(mkdtemp(prefix=SHARDS, dir=self.folder)), f.full_plan, f.plan.people
+        columns = people.value, people.consent, people.time, people.person, people.secrets, people.statistics
+        rows = Rows(people.start, people.item, *columns)
+        held = write_population(folder / "population", rows, plan.info.items)
+        mode = Consent(disclosure=plan.choices.mode)
+        known = RangePlan(plan.algorithm, plan.info, plan.schedule, mode, plan.seed, plan.channel)
+        made = ShardRuntime(self.tasks, known, held, folder, self.shard, self.checkpoint_every)
+        weakref.finalize(made, shutil.rmtree, folder, ignore_errors=True)
+        for s, ends in enumerate(pairwise(made.bounds)):
+            save(kept(_part(f, known, *ends)), made.file(f.rounds, s))
+        made.begin(f.rounds)
+        made.until = f.rounds
+        return made
 
-def rows_of(people: Population) -> Rows:
-    """The clients of a federation as they are written to disk."""
-    columns = people.value, people.consent, people.time, people.person, people.secrets, people.statistics
-    return Rows(people.start, people.item, *columns)
+    def let_go(self) -> None:
+        """Forget the last training; its files go."""
+        self._work = None
 
 
 def _part(f: Federation, plan: RangePlan, first: int, last: int) -> Federation:

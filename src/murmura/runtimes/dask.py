@@ -20,7 +20,7 @@ import numpy as np
 from murmura.core.errors import FederationError, MissingExtraError, SettingError
 from murmura.core.version import __version__
 from murmura.kernels.compiled import compile_target
-from murmura.runtimes.tasks import Handle, Near, TaskEngine
+from murmura.runtimes.sharded_training import Handle, Near, TaskEngine
 
 try:
     import dask

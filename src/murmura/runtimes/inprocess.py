@@ -27,7 +27,8 @@ from murmura.core.kernel import CohortRound, CompiledChannel, Kernel, Sequential
 from murmura.core.rng import Words
 from murmura.core.settings import Fraction, settings
 from murmura.core.update import RunningSum, SentUpdate, Update
-from murmura.engine.federation import Federation, failure, server_step
+from murmura.engine.federation import Federation, Runtime, failure, server_step
+from murmura.engine.itinerary import Position
 from murmura.engine.visit import Visit, stage, visit
 
 _Answer = tuple[Visit | None, str | None]  # or why there is none
@@ -52,7 +53,7 @@ class PhaseVisits:
 
 
 @settings
-class InProcess:
+class InProcess(Runtime):
     """A runtime in one process.
 
     `path`: "kernel" insists on the compiled path, "plain" on the loop, "auto" compiles where it can.
@@ -84,19 +85,16 @@ class InProcess:
 
     def run(self, federation: Federation, rounds: range) -> None:
         """Run these rounds, compiled where the kernel covers them."""
-        f, itinerary, secret = federation, federation.plan.itinerary, federation.plan.server_secret
-        everyone = np.arange(f.plan.info.clients, dtype=np.int32)
+        f, itinerary = federation, federation.plan.itinerary
         at = itinerary.at(rounds.start)
-        if self._one_by_one(f, itinerary.phase(at), itinerary.called(at)):
-            _run_sequential(f, itinerary.phase(at), rounds)
-            at = itinerary.at(rounds.stop)
-        clients = everyone
-        while at.done < rounds.stop:
-            itinerary = f.plan.itinerary  # what is exchanged may depend on what has become public
-            clients = itinerary.cohort(at, everyone, secret, clients)
-            self._exchange(f, itinerary.phase(at), at.round, clients)
-            at = itinerary.after_success(at)
-        f.rounds = rounds.stop
+        phase = itinerary.phase(at)
+        if self._one_by_one(f, phase, itinerary.called(at)):  # all in one call of the kernel
+            assert isinstance(f.kernel, SequentialKernel)
+            info, people, secret = f.plan.info, f.plan.people, f.plan.server_secret
+            f.server, sent = f.kernel.run_rounds(info, f.server, f.states, people, f.tally, rounds, secret)
+            f.count_visits(phase, len(rounds), {phase.sends.tables[0].name: sent}, None)
+            rounds = range(rounds.stop, rounds.stop)
+        super().run(f, rounds)
 
     def _one_by_one(self, f: Federation, phase: Phase, called: int) -> bool:
         """Whether the kernel runs the rounds of one client itself."""
@@ -106,9 +104,10 @@ class InProcess:
             return False
         return called == 1 and alone and kernel.sequential(phase)
 
-    def _exchange(self, f: Federation, phase: Phase, round: int, clients: Ints) -> None:
+    def exchange(self, f: Federation, at: Position, called: Ints | None) -> None:
         """One phase of one round: what the clients that take part send, and the server's step."""
-        clients, chain = f.takes_part(phase, clients), f.plan.chains.get(phase.name)
+        phase, round = f.plan.itinerary.phase(at), at.round
+        clients, chain = f.takes_part(phase, called), f.plan.chains.get(phase.name)
         if not len(clients):
             raise FederationError(f"phase '{phase.name}' of round {round} needs a client, but has none.")
         exchange = PhaseVisits(f, phase, round, clients, chain)
@@ -132,11 +131,17 @@ class InProcess:
     def collect(self, exchange: PhaseVisits) -> Total | IndividualUpdates:
         """What the clients send, compiled where the kernel covers it."""
         f, phase, chain = exchange.f, exchange.phase, exchange.chain
-        if f.kernel is None or not f.kernel.covers(phase, channel=chain is not None) or not _compiles(chain):
+        compiled = chain is None or chain.settings.channel != "laplace"  # compiled paths clip by L2 alone
+        if f.kernel is None or not compiled or not f.kernel.covers(phase, channel=chain is not None):
             return self._plain(exchange)
-        received = self._compiled(exchange, f.kernel)
-        f.remember_counted(phase, [*exchange.clients.tolist(), *exchange.malicious])
-        return received
+        model, clients = f.received_model(phase), exchange.clients
+        cohort = CohortRound(
+            f.plan.info, phase, exchange.round, model, f.plan.people, clients, self.workers, exchange.through
+        )
+        total, rows = f.kernel.cohort_sum(cohort, f.states, f.tally)
+        f.count_visits(phase, len(clients), rows, clients)
+        f.remember_counted(phase, [*clients.tolist(), *exchange.malicious])
+        return total
 
     def _protected(self, exchange: PhaseVisits, chain: Chain) -> Total | None:
         """The sum by another protocol than two aggregators; None: too many were lost for a sum."""
@@ -160,17 +165,6 @@ class InProcess:
         f.tally.bytes_up += bytes_up - len(counted) * chain.upload_bytes
         f.remember_counted(phase, counted)
         return chain.sum_up(total.astype(np.int64), exchange.round)
-
-    def _compiled(self, exchange: PhaseVisits, kernel: Kernel) -> Total:
-        """The sum of a cohort by the algorithm's kernel."""
-        f, phase, clients = exchange.f, exchange.phase, exchange.clients
-        plan, model = f.plan, f.received_model(phase)
-        cohort = CohortRound(
-            plan.info, phase, exchange.round, model, plan.people, clients, self.workers, exchange.through
-        )
-        total, rows = kernel.cohort_sum(cohort, f.states, f.tally)
-        f.count_visits(phase, len(clients), rows, clients)
-        return total
 
     def _plain(self, exchange: PhaseVisits) -> Total | IndividualUpdates:
         """Every client's visit one by one; their sum is taken in the order of clients."""
@@ -245,21 +239,6 @@ class InProcess:
                 return None, str(error)
             raise failure(f"client {client}", round, phase.name, error.__notes__[-1], error) from error
         return made, why
-
-
-def _compiles(chain: Chain | None) -> bool:
-    """Compiled paths clip by L2 alone."""
-    return chain is None or chain.settings.channel != "laplace"
-
-
-def _run_sequential(f: Federation, phase: Phase, rounds: range) -> None:
-    """Rounds of one client each, all in one call of the kernel."""
-    assert isinstance(f.kernel, SequentialKernel)
-    plan = f.plan
-    f.server, sent = f.kernel.run_rounds(
-        plan.info, f.server, f.states, plan.people, f.tally, rounds, plan.server_secret
-    )
-    f.count_visits(phase, len(rounds), {phase.sends.tables[0].name: sent}, None)
 
 
 def _add_vector(answer: _Answer, total: Longs) -> _Answer:

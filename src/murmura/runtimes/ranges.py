@@ -98,19 +98,13 @@ class PartialSum:
 
 def receive(f: Federation, request: Request) -> None:
     """The range knows the model of a request, and what its clients are told."""
-    state = ServerState(request.model)
     if request.versions is None:
-        f.step(state, request.answers)
-    else:
-        f.server, f.answers, f.plan = state, request.answers, f.plan.after(request.model)
-    if request.versions is not None and f.held is not None:
+        f.step(ServerState(request.model), request.answers)
+        return
+    f.server, f.answers = ServerState(request.model), request.answers
+    f.plan = f.plan.after(request.model)
+    if f.held is not None:
         f.held = ModelDownloads(request.versions, f.held.fetched)
-
-
-def called_here(f: Federation, request: Request) -> Ints:
-    """Those of the range whom the exchange asks."""
-    here = np.arange(f.plan.people.clients, dtype=np.int32) if request.cohort is None else request.cohort
-    return f.takes_part(f.plan.itinerary.phase(request.at), here)
 
 
 def answer(f: Federation, runtime: InProcess, request: Request, clients: Ints) -> PartialSum:
@@ -157,27 +151,8 @@ class RangeRuntime(Runtime):
     def tell(self, f: Federation, at: Position, called: Ints | None) -> None:
         """Let those called fetch the outcome of an exchange that no later round brings them."""
 
-    def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> None:
-        """The server trains nobody."""
-
-    def run(self, federation: Federation, rounds: range) -> None:
-        """Run these rounds."""
-        f, at = federation, federation.plan.itinerary.at(rounds.start)
-        called: Ints | None = None
-        while at.done < rounds.stop:
-            called = self._called(f, at, called if at.step else None)
-            self._exchange(f, at, called)
-            at = f.plan.itinerary.after_success(at)
-        f.rounds = rounds.stop
-
-    def _called(self, f: Federation, at: Position, before: Ints | None) -> Ints | None:
-        itinerary, clients = f.plan.itinerary, f.plan.info.clients
-        if itinerary.called(at) == clients and itinerary.phase(at).part == 1:
-            return before
-        everyone = np.arange(clients, dtype=np.int32)
-        return itinerary.cohort(at, everyone, f.plan.server_secret, everyone if before is None else before)
-
-    def _exchange(self, f: Federation, at: Position, called: Ints | None) -> None:
+    def exchange(self, f: Federation, at: Position, called: Ints | None) -> None:
+        """Ask all ranges, add up what they send, and take the server's step."""
         phase, sent = f.plan.itinerary.phase(at), self.ask(f, at, called)
         f.refused |= sent.refused
         received = _received(f, phase, at.round, sent)

@@ -1,8 +1,11 @@
 """The rounds of a training whose clients are in shards: nothing of a single client is in this process.
 
-Each exchange is a request in a file, and a graph of tasks over the shards (`shards.py`), run by whatever is
-behind `tasks.py`. Every few rounds what clients keep is written to files, and the tasks of later rounds begin
-there: a lost result is worked out again from the last files.
+Each exchange is a request in a file, and a graph of tasks over the shards (`shards.py`), run by a `TaskEngine`.
+Every few rounds what clients keep is written to files, and the tasks of later rounds begin there: a lost result
+is worked out again from the last files.
+
+A task is a pure function of values and of other tasks' results. `near` says where among all shards it belongs,
+so that the tasks of one shard can stay where its data are; it changes no result.
 
     <folder>/plan                       what every shard knows
     <folder>/requests/<number>          since the last checkpoint
@@ -14,29 +17,114 @@ from __future__ import annotations
 
 import pickle
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self
 
+from pydantic import Field
+
+from murmura.algorithms import algorithm
 from murmura.channel.ledger import LedgerLine, spread_of, traffic, write_line
 from murmura.core.arrays import Ints
-from murmura.core.channel import SUM_PROTOCOLS
+from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.core.files import write_whole
+from murmura.core.flag_text import parse_settings
 from murmura.core.kernel import blocks_of, parts_of
 from murmura.core.population import Tally
-from murmura.core.settings import as_dict
+from murmura.core.settings import Count, Flag, as_dict, changed, settings
 from murmura.data.populations import PopulationFiles
-from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
 from murmura.engine.federation import Federation
+from murmura.engine.fit import load_checkpoint, save_checkpoint
 from murmura.engine.itinerary import Position
 from murmura.runtimes import shards
 from murmura.runtimes.ranges import FINISHED, PartialSum, RangePlan, RangeRuntime, Request, add
-from murmura.runtimes.tasks import FAN_IN, Handle, SumTree, TaskEngine
 
+Handle = Any  # stands for the result of a task, here or on another machine
+Near = tuple[int, int]  # shard number s of S
+FAN_IN = 8  # partial sums that one task adds
 SHARD = 250_000  # clients: with 20 rows each two seconds of work, beside which a task's own cost is small
+
+
+@dataclass(eq=False)
+class _Result:
+    value: Any
+
+
+class TaskEngine:
+    """Runs every task at once, in this process; another one runs them elsewhere."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, near: Near | None = None) -> Handle:
+        """Have a function called; handles among the arguments stand for their results."""
+        return _Result(function(*(one.value if isinstance(one, _Result) else one for one in arguments)))
+
+    def gather(self, handles: Sequence[Handle]) -> list[Any]:
+        """The results, once they are there."""
+        return [handle.value for handle in handles]
+
+    def release(self, handles: Sequence[Handle]) -> None:
+        """These results are needed no more, but by tasks that have been submitted."""
+        for handle in handles:
+            handle.value = None
+
+
+def summed(
+    tasks: TaskEngine, function: Callable[..., Any], handles: Iterable[Handle], fan_in: int = FAN_IN
+) -> Handle:
+    """The sum of at least one result, in the order of submission; few partial sums wait."""
+    waiting: list[Handle] = []
+
+    def combined() -> Handle:
+        total = tasks.submit(function, *waiting)
+        tasks.release(waiting)
+        return total
+
+    for handle in handles:
+        waiting.append(handle)
+        if len(waiting) == fan_in:
+            waiting = [combined()]
+    return combined()
+
+
+@settings
+class SimulateConfig:
+    """A federated method trained on a population on disk: what `murmura simulate` takes."""
+
+    # A federated method.
+    model: Annotated[str, Flag()] = "pfpl+"
+    fixed: dict[str, Any] = Field(default_factory=dict)
+    # The first seed.
+    seed: Annotated[int, Field(ge=0), Flag()] = 0
+    # Clients in a shard; sums of a channel do not depend on it.
+    shard: Annotated[Count, Flag()] = SHARD
+    # Rounds between two writings of all states.
+    checkpoint_every: Annotated[Count, Flag()] = 1
+
+    @classmethod
+    def default(cls) -> Self:
+        """What is meant where nothing is said."""
+        return cls()
+
+    def with_flags(self, given: Mapping[tuple[str, ...], Any]) -> Self:
+        """The same with fields that flags gave on top."""
+        return changed(self, **{path[0]: value for path, value in given.items()})
+
+    def with_settings(self, given: list[str]) -> Self:
+        """With what -S says."""
+        return changed(self, fixed=parse_settings(given, [self.model])[self.model])
+
+    def plan(self, population: PopulationFiles) -> RangePlan:
+        """The training of everyone in a population, through a channel where nothing else is said."""
+        named = algorithm(self.model)
+        sums = {"channel": "secure-sum", "ring": 64} if ChannelSettings in named.parts else {}
+        preset = named(**{**sums, **self.fixed})
+        method = preset.algorithm()
+        info = shards.population_info(method, population)
+        return RangePlan(
+            method, info, preset.schedule(), preset.consent(), self.seed, preset.channel_settings()
+        )
 
 
 @dataclass(eq=False)
@@ -75,34 +163,23 @@ class ShardRuntime(RangeRuntime):
 
     def ask(self, f: Federation, at: Position, called: Ints | None) -> PartialSum:
         """What all shards sent."""
-        phase, request = f.plan.itinerary.phase(at), self._request(f, at, called)
-        tree = SumTree(self.tasks, add, FAN_IN if f.plan.channel.on else len(self.bounds))
-        for s, rows in enumerate(self._rows):
-            both = self._submit(shards.step, self._plan, rows, self.states[s], request, self.bounds[s], near=s)
-            state, sent = (self._submit(itemgetter(k), both, near=s) for k in (0, 1))
-            self.tasks.release([both])
-            self._replace(s, state, None if phase.returns else self._file(f, at, s))
-            tree.add(sent)
-        total: PartialSum = self._gathered(tree.total(), request)
-        return total
+        phase = f.plan.itinerary.phase(at)
+        request = self._request(f, at, called, phase.name)
+        sent = self._steps(request, None if phase.returns else self._written(f, at))
+        total = summed(self.tasks, add, sent, FAN_IN if f.plan.channel.on else len(self.bounds))
+        found: PartialSum = self._gathered(total, request)
+        return found
 
     def tell(self, f: Federation, at: Position, called: Ints | None) -> None:
         """Let the clients fetch the model."""
         request = self._request(f, at, called, FINISHED)
-        for s, rows in enumerate(self._rows):
-            state = self._submit(
-                shards.fetch, self._plan, rows, self.states[s], request, self.bounds[s], near=s
-            )
-            self._replace(s, state, self._file(f, at, s))
-        self.tasks.release([request])
+        self.tasks.release([*self._steps(request, self._written(f, at)), request])
 
     def report(self) -> shards.ShardReport:
         """What has left all clients so far."""
-        tree = SumTree(self.tasks, shards.merge)
-        for s, rows in enumerate(self._rows):
-            tree.add(self._submit(shards.report, rows, self.states[s], near=s))
-        total: shards.ShardReport = self._gathered(tree.total())
-        return total
+        each = (self._submit(shards.report, rows, self.states[s], near=s) for s, rows in enumerate(self._rows))
+        found: shards.ShardReport = self._gathered(summed(self.tasks, shards.merge, each))
+        return found
 
     def writes(self, rounds: int) -> bool:
         """Whether what clients keep after so many rounds is in files."""
@@ -120,28 +197,30 @@ class ShardRuntime(RangeRuntime):
         """Where it is written what the clients of a shard keep after so many rounds."""
         return str(self.folder / str(rounds) / f"{shard:06d}.npz")
 
-    def _file(self, f: Federation, at: Position, shard: int) -> str | None:
-        """The same after the last exchange of a round that is to be written."""
+    def _written(self, f: Federation, at: Position) -> int | None:
+        """After how many rounds it is written what clients keep after this exchange; None: it is not."""
         after = f.plan.itinerary.after_success(at).done
-        return self.file(after, shard) if after > at.done and self.writes(after) else None
+        return after if after > at.done and self.writes(after) else None
 
-    def _request(self, f: Federation, at: Position, called: Ints | None, phase: str | None = None) -> Handle:
+    def _request(self, f: Federation, at: Position, called: Ints | None, phase: str) -> Handle:
         """A request, in a file from which lost work is repeated."""
-        name = f.plan.itinerary.phase(at).name if phase is None else phase
         versions = None if f.held is None else f.held.versions
         file, self._requests = self.folder / "requests" / str(self._requests), self._requests + 1
-        write_whole(file, pickle.dumps(Request(at, name, f.server.model, called, f.answers, versions)))
+        write_whole(file, pickle.dumps(Request(at, phase, f.server.model, called, f.answers, versions)))
         return self._submit(shards.read, str(file))
 
-    def _replace(self, s: int, state: Handle, file: str | None) -> None:
-        """A shard keeps something else from now on, in a file if one is named."""
-        if file is not None:
-            written = self._submit(shards.save, state, file, near=s)
-            self.tasks.release([state])
-            state = written
-        if not isinstance(self.states[s], str):
-            self.tasks.release([self.states[s]])
-        self.states[s] = state
+    def _steps(self, request: Handle, written: int | None) -> Iterator[Handle]:
+        """What every shard sent; what it keeps then is `written` as that after so many rounds, if at all."""
+        for s, rows in enumerate(self._rows):
+            both = self._submit(shards.step, self._plan, rows, self.states[s], request, self.bounds[s], near=s)
+            state, sent = (self._submit(itemgetter(k), both, near=s) for k in (0, 1))
+            used = [both, *([] if isinstance(self.states[s], str) else [self.states[s]])]
+            if written is not None:
+                used.append(state)
+                state = self._submit(shards.save, state, self.file(written, s), near=s)
+            self.tasks.release(used)
+            self.states[s] = state
+            yield sent
 
     def _gathered(self, handle: Handle, *used: Handle) -> Any:
         """A result; it and what it was made of are needed no more."""
@@ -164,7 +243,6 @@ class ShardedTraining:
     folder: Path
     shard: int = SHARD
     checkpoint_every: int = 1
-    lines: list[LedgerLine] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         plan, own = self.plan, (self.population, self.folder, self.shard, self.checkpoint_every)
@@ -173,10 +251,8 @@ class ShardedTraining:
         settings = {"algorithm": plan.algorithm.name, "settings": as_dict(plan.algorithm), **known}
         cut = {"population": self.population.fingerprint, "shards": self.runtime.bounds}
         self.federation = Federation.begin(replace(plan, identity=settings | cut))
-        found = load_checkpoint(self.runtime.folder, self.federation)
-        if found is not None:
-            self.lines = found[1]
-        self.runtime.begin(None if found is None else self.rounds)
+        self.lines = load_checkpoint(self.runtime.folder, self.federation)
+        self.runtime.begin(self.rounds or None)
 
     @property
     def rounds(self) -> int:

@@ -2,8 +2,7 @@
 
     load      the rows of the clients, mapped from a population on disk
     begin     what they keep before the first round
-    step      what they keep after an exchange, and the sum of what they sent
-    fetch     what they keep after they fetched its outcome
+    step      what they keep after an exchange, and the sum of what they sent; or after they fetched its outcome
     report    what has left them so far
     save      what they keep, in a file
 
@@ -33,10 +32,10 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.population import Population, Tally
 from murmura.core.rng import client_secrets
 from murmura.data.populations import PopulationFiles, Rows
-from murmura.engine.checkpoint import Packed, packed, unpack
 from murmura.engine.federation import Federation
+from murmura.engine.fit import Packed, packed, unpack
 from murmura.engine.plan import with_used_features
-from murmura.runtimes.ranges import EMPTY, PartialSum, RangePlan, Request, answer, called_here, receive
+from murmura.runtimes.ranges import EMPTY, FINISHED, PartialSum, RangePlan, Request, answer, receive
 
 A = TypeVar("A", bound=NDArray[Any])
 ShardState = Packed | str  # what the clients of a shard keep, or the file it is in
@@ -107,16 +106,12 @@ def step(
     """What the clients of a shard keep after an exchange, and what those of them who are called sent."""
     request = _of_shard(request, rows, first)
     f = _federation(plan, rows, state, request)
-    sent = answer(f, plan.runtime, request, called_here(f, request))
+    clients = f.takes_part(f.plan.itinerary.phase(request.at), request.cohort)
+    if request.phase == FINISHED:
+        f.count_outcome(f.plan.itinerary.phase(request.at), clients)
+        return kept(f), PartialSum(0)
+    sent = answer(f, plan.runtime, request, clients)
     return kept(f), replace(sent, updates={first + client: update for client, update in sent.updates.items()})
-
-
-def fetch(plan: RangePlan, rows: Rows, state: ShardState, request: Request, first: int) -> ShardState:
-    """The same after those called fetched the outcome."""
-    request = _of_shard(request, rows, first)
-    f = _federation(plan, rows, state, request)
-    f.count_outcome(f.plan.itinerary.phase(request.at), called_here(f, request))
-    return kept(f)
 
 
 def save(state: ShardState, file: str) -> ShardState:

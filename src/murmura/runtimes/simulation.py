@@ -1,4 +1,7 @@
-"""The everyday door: a named configuration is fitted in this process, like any other recommender."""
+"""The everyday door: a named configuration is fitted in this process, like any other recommender.
+
+What the devices of a simulation hold is said here too: an operator's and those of `murmura devices` agree.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.arrays import Ints
+from murmura.core.catalogue import Dataset
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import History
 from murmura.core.errors import DataError
@@ -21,12 +25,16 @@ from murmura.core.population import SumObserver
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.update import UpdateObserver
+from murmura.data.filters import LatestPerPair
+from murmura.data.sources.registry import liked_rows, load
 from murmura.data.user_tables import ClientGroups, groups_of_file, random_groups
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Runtime
 from murmura.engine.fit import Watch, fit
 from murmura.engine.itinerary import Itinerary
 from murmura.engine.plan import Plan, federation_info, refuse_unfit
+from murmura.engine.prepared import prepare, with_item_features
+from murmura.engine.protocol import protocol
 from murmura.runtimes.cluster import Cluster
 from murmura.runtimes.inprocess import InProcess
 
@@ -203,3 +211,26 @@ def simulate(
     given = settings or {}
     fewer = small_cohort(name, given, train.n_users)
     return simulated(name, {**fewer, **given}, workers).fit(train, seed)
+
+
+def training_rows(
+    name: str, rules: str, data_dir: Path | None = None, reading: Mapping[str, Any] | None = None
+) -> Interactions:
+    """What the devices of a simulated federation hold: all rows, or the training part of a protocol.
+
+    `reading` are the arguments of `load` about how the data is read.
+    """
+    return held_rows(load(name, data_dir, **(reading or {})), rules)
+
+
+def held_rows(dataset: Dataset, rules: str) -> Interactions:
+    """The same of a data set that is loaded."""
+    if not rules and dataset.interactions.samples is None:
+        return with_item_features(dataset, LatestPerPair().apply(liked_rows(dataset)))
+    return prepare(dataset, protocol(rules or "default", dataset)).split.train
+
+
+def groups_of(data: Interactions, preset: ConfiguredPreset, seed: int) -> Ints | None:
+    """The device of every user, where the method is for groups of people; None: everyone has one."""
+    found = FederatedMethod(preset).groups(data, seed)
+    return None if found is None else found.of

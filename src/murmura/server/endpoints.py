@@ -5,13 +5,19 @@ Routes, limits and OpenAPI come from here; `dispatch` turns a request into the c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from functools import partial
+from operator import attrgetter
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from murmura.server.aggregator.aggregator import Aggregator
+from murmura.server.aggregator.commitments import Agreement, LogWitness
+from murmura.server.coordinator.agreement import TermsKeeper
 from murmura.server.coordinator.coordinator import Coordinator
-from murmura.wire.refusals import RefusedError, json_object, malformed
+from murmura.server.coordinator.rounds import RoundRunner
+from murmura.wire.refusals import RefusedError, malformed
 from murmura.wire.wire import HASH_BYTES, REPORT_HEADER, SHARE_PRELUDE
 
 Method = Literal["GET", "POST", "DELETE", "OPTIONS"]
@@ -28,6 +34,7 @@ SMALL = 4096  # bytes of a body that has no exact length
 MANIFEST_BYTES = 1 << 17  # of a signed manifest or of signed terms
 LOG_BYTES = 1 << 20  # of entries of the log that come at once
 REVOKED_BYTES = 1 << 16
+HASHES = ("name", "base")  # parts of paths that name what is published, or a round
 UPLOADS = "/reports"  # where an aggregator takes shares
 ASK_AGAIN, IMMUTABLE = "no-cache", "public, max-age=31536000, immutable"  # how long an answer may be kept
 
@@ -53,15 +60,14 @@ class HttpRequest:
             raise RefusedError("unauthorised", "this needs a token, but the request shows none.")
         return token
 
-    @property
-    def name(self) -> bytes:
-        """The hash in the path."""
-        return self.hash_of("name")
-
-    def hash_of(self, part: str) -> bytes:
-        """The hash in a part of the path."""
+    def part(self, what: str) -> Any:
+        """Its token, its body, or what a part of the path says; refuses a name that is no hash."""
+        if what in ("token", "body", "content"):
+            return getattr(self, what)
+        if what not in HASHES:
+            return self.params[what]
         try:
-            name = bytes.fromhex(self.params[part])
+            name = bytes.fromhex(self.params[what])
         except ValueError:
             name = b""
         if len(name) != HASH_BYTES:
@@ -70,7 +76,6 @@ class HttpRequest:
 
 
 M = TypeVar("M", contravariant=True)
-N = TypeVar("N")
 
 
 @dataclass(frozen=True)
@@ -102,267 +107,105 @@ class Endpoint(Generic[M]):
         return self.largest if isinstance(self.largest, int) else self.largest(machine)
 
 
-def _register(coordinator: Coordinator, request: HttpRequest) -> dict[str, Any]:
-    fields = "joining takes a JSON object with at most a 'slot', a 'token', an 'admission' and its 'proof'."
-    read = json_object(request.body or b"{}", fields)
-    if set(read) - {"slot", "token", "admission", "proof"}:
-        raise malformed(fields)
-    return coordinator.register(read.get("slot"), read.get("token"), read.get("admission"), read.get("proof"))
+def _row(
+    address: str, call: Callable[..., Any], *taken: str, of: str = "", named: str = "", **more: Any
+) -> Endpoint[Any]:
+    """The row of a method, whose first sentence says what it is for; `address`: its name, "GET", its path.
+
+    It takes what the path names, then `taken` of the request. `of` says whose method it is, where it is not the
+    machine's own, and `named` what its result is called in a JSON object.
+    """
+    name, method, path = address.split()
+    own = attrgetter(".".join(filter(None, (of, call.__name__))))
+    parts = (*re.findall(r"{(\w+)}", path), *taken)
+    kinds: dict[str, Any] = {"answers": BINARY if "bytes" in call.__annotations__["return"] else JSON}
+    if "token" in taken:
+        kinds["guard"] = "device"
+    if taken and taken[-1] in ("body", "content"):
+        kinds |= {"takes": BINARY, "largest": SMALL}
+
+    def called(machine: Any, request: HttpRequest) -> Any:
+        if more.get("guard") == "operator":
+            machine.check_operator(request.token)
+        result = own(machine)(*(request.part(one) for one in parts))
+        return {named: result} if named else result
+
+    summary = (call.__doc__ or "").partition("\n")[0]
+    return Endpoint(name, cast("Method", method), path, summary, called, **kinds | more)
 
 
-def _operator(
-    name: str, method: Method, path: str, summary: str, call: Callable[[Coordinator, HttpRequest], Any]
-) -> Endpoint[Coordinator]:
-    """An address that shows nothing and does nothing before it has seen the operator's token."""
-
-    def guarded(coordinator: Coordinator, request: HttpRequest) -> Any:
-        coordinator.check_operator(request.token)
-        return call(coordinator, request)
-
-    return Endpoint(name, method, path, summary, guarded, guard="operator")
-
-
-def _read(
-    name: str,
-    path: str,
-    summary: str,
-    call: Callable[[N, HttpRequest], Any],
-    answers: str = BINARY,
-    **more: Any,
-) -> Endpoint[N]:
-    """What anyone may read, or a device with its token."""
-    return Endpoint(name, "GET", path, summary, call, answers, **more)
-
-
-def _take(
-    name: str,
-    path: str,
-    summary: str,
-    call: Callable[[N, HttpRequest], Any],
-    largest: int | Callable[[N], int] = SMALL,
-    answers: str = BINARY,
-    guard: Guard = "none",
-    prelude: tuple[int, Callable[[N, HttpRequest], object]] | None = None,
-) -> Endpoint[N]:
-    """What takes a binary message."""
-    return Endpoint(name, "POST", path, summary, call, answers, guard, BINARY, largest, prelude=prelude)
-
-
-def _signed(
-    name: str,
-    path: str,
-    summary: str,
-    call: Callable[[Aggregator, HttpRequest], Any],
-    largest: int | Callable[[Aggregator], int] = SMALL,
-    answers: str = BINARY,
-) -> Endpoint[Aggregator]:
-    """What an aggregator does when the coordinator has signed for it."""
-    return _take(name, path, summary, call, largest, answers, "coordinator")
-
-
+_operator = partial(_row, guard="operator")  # nothing is shown or done before its token was seen
+_signed = partial(_row, guard="coordinator")  # what an aggregator does when the coordinator has signed for it
 SHARED: tuple[Endpoint[Coordinator | Aggregator], ...] = (
-    _read("key", "/key", "The public key of this machine.", lambda m, r: m.identity(), JSON),
-    _read("healthz", "/healthz", "Whether it works.", lambda m, r: {"ok": True}, JSON),
-    _read("metrics", "/metrics", "Counters for Prometheus.", lambda m, r: m.metrics(), TEXT),
+    Endpoint("key", "GET", "/key", "The public key of this machine.", lambda m, r: m.identity()),
+    Endpoint("healthz", "GET", "/healthz", "Whether it works.", lambda m, r: {"ok": True}),
+    Endpoint("metrics", "GET", "/metrics", "Counters for Prometheus.", lambda m, r: m.metrics(), TEXT),
     Endpoint("openapi", "GET", "/openapi.json", "This list.", None),
-    _take(
-        "revoke",
-        "/revocations",
-        "Invitations that no longer count, signed by the admitter.",
-        lambda m, r: {"revoked": m.revoke(r.body)},
-        REVOKED_BYTES,
-        JSON,
-        "admitter",
+    _row(
+        "revoke POST /revocations",
+        Coordinator.revoke,
+        "body",
+        named="revoked",
+        largest=REVOKED_BYTES,
+        guard="admitter",
     ),
 )
 COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
-    _read("about", "/federation", "What anyone may know before joining.", lambda c, r: c.about(), JSON),
-    Endpoint(
-        "register",
-        "POST",
-        "/devices",
-        "Join: a random token.",
-        _register,
-        takes=JSON,
-        largest=SMALL,
-        rate="registrations",
-    ),
-    _read(
-        "terms",
-        "/terms",
-        "What the federation is, signed by its three machines.",
-        lambda c, r: c.terms(),
-        cache=ASK_AGAIN,
-    ),
-    _read("log_head", "/log", "The newest signed head of the log.", lambda c, r: c.log_head()),
-    _read(
-        "newest_model",
-        "/model",
-        "The newest model's entry in the log, and the proof that it is there.",
-        lambda c, r: c.newest_model(),
-        cache=ASK_AGAIN,
-    ),
-    _read(
-        "log_entries",
-        "/log/entries/{start}",
-        "Entries of the public log from a place on.",
-        lambda c, r: c.log_entries(r.params["start"]),
-    ),
-    _read(
-        "log_consistency",
-        "/log/consistency/{first}/{size}",
-        "The proof that the log of one size begins with the log of another.",
-        lambda c, r: c.log_consistency(r.params["first"], r.params["size"]),
-        cache=IMMUTABLE,
-    ),
-    Endpoint(
-        "leave",
-        "DELETE",
-        "/devices/me",
-        "Leave: the token is forgotten.",
-        lambda c, r: c.leave(r.token),
-        guard="device",
-    ),
-    _read(
-        "round",
-        "/round",
-        "The signed manifest of the open round; has an ETag.",
-        lambda c, r: c.manifest(),
-        cache=ASK_AGAIN,
-        tagged=True,
-    ),
-    _read(
-        "last",
-        "/round/last",
-        "The signed manifest of the last round that was completed.",
-        lambda c, r: c.last_manifest(),
-        cache=ASK_AGAIN,
-    ),
-    _read("events", "/events", "Says when there is a new manifest.", lambda c, r: c.news(), EVENTS),
-    _read(
-        "blob",
-        "/m/{name}",
-        "A public model or the description, by its SHA-256.",
-        lambda c, r: c.blob(r.name),
-        cache=IMMUTABLE,
-    ),
-    _read(
-        "since",
-        "/m/{name}/since/{base}",
-        "The public model, for who has an earlier one: what changed, or the whole.",
-        lambda c, r: c.since(r.name, r.hash_of("base")),
-        cache=IMMUTABLE,
-    ),
-    _take(
-        "ticket",
-        "/tickets",
-        "Admission of one report to the open round.",
-        lambda c, r: c.ticket(r.token, r.body),
-        guard="device",
-    ),
-    _take(
-        "letter",
-        "/letters",
-        "An update, in readable mode only: the server can read each update.",
-        lambda c, r: c.rounds.take_individual_report(r.content),
-        lambda c: c.rounds.individual_report_bytes,
+    _row("about GET /federation", Coordinator.about),
+    _row("register POST /devices", Coordinator.join, "body", takes=JSON, rate="registrations"),
+    _row("terms GET /terms", TermsKeeper.signed, of="rounds.keeper", cache=ASK_AGAIN),
+    _row("log_head GET /log", Coordinator.log_head),
+    _row("newest_model GET /model", Coordinator.newest_model, cache=ASK_AGAIN),
+    _row("log_entries GET /log/entries/{start}", Coordinator.log_entries),
+    _row("log_consistency GET /log/consistency/{first}/{size}", Coordinator.log_consistency, cache=IMMUTABLE),
+    _row("leave DELETE /devices/me", Coordinator.leave, "token"),
+    _row("round GET /round", Coordinator.manifest, cache=ASK_AGAIN, tagged=True),
+    _row("last GET /round/last", Coordinator.last_manifest, cache=ASK_AGAIN),
+    _row("events GET /events", Coordinator.news, answers=EVENTS),
+    _row("blob GET /m/{name}", Coordinator.blob, cache=IMMUTABLE),
+    _row("since GET /m/{name}/since/{base}", Coordinator.since, cache=IMMUTABLE),
+    _row("ticket POST /tickets", Coordinator.ticket, "token", "body"),
+    _row(
+        "letter POST /letters",
+        RoundRunner.take_individual_report,
+        "content",
+        of="rounds",
+        largest=lambda c: c.rounds.individual_report_bytes,
         prelude=(REPORT_HEADER, lambda c, r: c.rounds.check_individual_report(r.body)),
     ),
-    _read(
-        "answer_of",
-        "/answer",
-        "What the last exchange told this device alone.",
-        lambda c, r: c.answer(r.token),
-        guard="device",
-    ),
-    _operator("status", "GET", "/status", "Where the federation stands.", lambda c, r: c.status()),
-    _operator("history", "GET", "/rounds", "The last rounds.", lambda c, r: {"rounds": c.history()}),
-    _operator("remove", "DELETE", "/devices/{slot}", "Free a place.", lambda c, r: c.remove(r.params["slot"])),
-    _operator(
-        "rollback",
-        "POST",
-        "/rollback/{done}",
-        "Go back to the model after so many rounds.",
-        lambda c, r: c.rollback(r.params["done"]),
-    ),
-    _operator(
-        "order",
-        "POST",
-        "/orders/{what}",
-        "start, pause, stop or renew.",
-        lambda c, r: c.order(r.params["what"]),
-    ),
+    _row("answer_of GET /answer", Coordinator.answer, "token"),
+    _operator("status GET /status", Coordinator.status),
+    _operator("history GET /rounds", Coordinator.history, named="rounds"),
+    _operator("remove DELETE /devices/{slot}", Coordinator.remove),
+    _operator("rollback POST /rollback/{done}", Coordinator.rollback),
+    _operator("order POST /orders/{what}", Coordinator.order),
     Endpoint("operator", "GET", "/operator", "The operator's page; it asks for the token.", None, HTML),
     *SHARED,
 )
 AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
+    _signed("agree POST /terms", Agreement.agree, "body", of="agreement", largest=MANIFEST_BYTES),
+    _row(
+        "describe POST /m/{name}",
+        Agreement.take_description,
+        "body",
+        of="agreement",
+        named="taken",
+        largest=lambda a: a.agreement.description_bytes,
+    ),
+    _row("log_size GET /log", LogWitness.known, of="witness", named="size"),
+    _signed("append_log POST /log", Aggregator.append_log, "body", largest=LOG_BYTES),
+    _signed("open_round POST /rounds", Aggregator.open_round, "body", largest=lambda a: a.opening_bytes),
+    _row("count GET /rounds/{name}", Aggregator.count, named="reports"),
+    _signed("close_round POST /rounds/{name}/close", Aggregator.close_round, "body"),
     _signed(
-        "agree",
-        "/terms",
-        "Signed terms: agree to them.",
-        lambda a, r: a.agreement.agree(r.body),
-        MANIFEST_BYTES,
-        JSON,
+        "release POST /rounds/{name}/release", Aggregator.release, "body", largest=lambda a: a.release_bytes
     ),
-    _take(
-        "describe",
-        "/m/{name}",
-        "The description that the terms name.",
-        lambda a, r: {"taken": a.agreement.take_description(r.name, r.body)},
-        lambda a: a.agreement.description_bytes,
-        JSON,
-    ),
-    _read(
-        "log_size",
-        "/log",
-        "How many entries of the log are known here.",
-        lambda a, r: {"size": len(a.witness.tree)},
-        JSON,
-    ),
-    _signed(
-        "append_log",
-        "/log",
-        "New entries of the log: the signature of its head.",
-        lambda a, r: a.append_log(r.body),
-        LOG_BYTES,
-    ),
-    _signed(
-        "open_round",
-        "/rounds",
-        "A signed manifest: open it, and sign it.",
-        lambda a, r: a.open_round(r.body),
-        lambda a: a.opening_bytes,
-    ),
-    _read(
-        "count",
-        "/rounds/{name}",
-        "How many reports have arrived.",
-        lambda a, r: {"reports": a.count(r.name)},
-        JSON,
-    ),
-    _signed(
-        "close_round", "/rounds/{name}/close", "Stop collecting.", lambda a, r: a.close_round(r.name, r.body)
-    ),
-    _signed(
-        "release",
-        "/rounds/{name}/release",
-        "The sum over the agreed list.",
-        lambda a, r: a.release(r.name, r.body),
-        lambda a: a.release_bytes,
-    ),
-    _signed(
-        "forget",
-        "/rounds/{name}/forget",
-        "The sum is committed: forget which reports it is of.",
-        lambda a, r: {"forgotten": a.forget(r.name, r.body)},
-        answers=JSON,
-    ),
-    _take(
-        "report",
-        UPLOADS,
-        "One share of a report.",
-        lambda a, r: a.report(r.content),
-        lambda a: a.share_bytes,
+    _signed("forget POST /rounds/{name}/forget", Aggregator.forget, "body", named="forgotten"),
+    _row(
+        f"report POST {UPLOADS}",
+        Aggregator.report,
+        "content",
+        largest=lambda a: a.share_bytes,
         prelude=(SHARE_PRELUDE, lambda a, r: a.admit(r.body)),
     ),
     Endpoint(

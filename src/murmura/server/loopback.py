@@ -22,18 +22,18 @@ import numpy as np
 
 from murmura.algorithms import ALGORITHMS
 from murmura.algorithms.preset import Preset
-from murmura.channel import signing
+from murmura.channel import key_pairs
 from murmura.channel.noise import NoiseSource, simulated_noise, system_noise
 from murmura.channel.shares import Entropy
 from murmura.core.codec import decode
 from murmura.core.consent import Permission
-from murmura.core.contract import Algorithm, Phase
+from murmura.core.contract import Phase
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.settings import as_dict
 from murmura.device.device import Device, VisitOutcome
 from murmura.device.simulated import SimulatedDevices, register_devices
 from murmura.device.storage import InMemoryStorage
-from murmura.engine.federation import Federation
+from murmura.engine.federation import Federation, Runtime
 from murmura.engine.plan import Plan
 from murmura.server import endpoints
 from murmura.server.aggregator.aggregator import Aggregator, Role
@@ -102,7 +102,7 @@ class Servers:
     entropy: Entropy = os.urandom
     noise: NoiseSource = system_noise  # of the aggregators
     aggregators: dict[Role, Aggregator] = field(default_factory=dict)
-    admitter: ServerKey = field(default_factory=lambda: ServerKey(signing.new_key()))  # who invites
+    admitter: ServerKey = field(default_factory=lambda: ServerKey(key_pairs.new_key("signing")))  # who invites
     coordinator: Coordinator = field(init=False)
     _stores: list[ServerDatabase] = field(default_factory=list)
 
@@ -152,7 +152,7 @@ class Servers:
         await self.coordinator.rounds.advance(self.network)
 
 
-class Loopback:
+class Loopback(Runtime):
     """A runtime: every client is a device of its own, and every update crosses the wire.
 
     `arrival` seeds a shuffled order in which the devices look at the coordinator; no result depends on it.
@@ -161,10 +161,6 @@ class Loopback:
     def __init__(self, arrival: int | None = None) -> None:
         self.arrival = arrival
         self._running: _RunningFederation | None = None
-
-    def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> None:
-        """Devices take the plain path."""
-        return
 
     def run(self, federation: Federation, rounds: range) -> None:
         """Run these rounds; refuses a federation whose first rounds were run elsewhere."""

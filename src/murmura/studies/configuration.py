@@ -12,6 +12,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, Validati
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
+from murmura.core.flag_text import parse_cutoffs, parse_metrics, parse_models, parse_settings
 from murmura.core.settings import (
     UNKNOWN,
     Count,
@@ -29,11 +30,15 @@ from murmura.data.sources.registry import data_folder, read_data
 from murmura.data.splits.temporal import Order
 from murmura.data.tables.interactions_file import looks_like_a_file
 from murmura.engine.part_files import named
-from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
-from murmura.engine.protocol_text import with_changes, with_order
+from murmura.engine.prepared import PreparedData, prepare
+from murmura.engine.protocol import (
+    Protocol,
+    protocol,
+    with_changes,
+    with_order,
+)
 from murmura.engine.run_folder import FILES, Run
 from murmura.evaluation.registry import DEFAULT_METRICS
-from murmura.studies.flag_text import parse_cutoffs, parse_metrics, parse_models, parse_settings
 from murmura.studies.methods import method, method_class, name_and_settings
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any, Self
@@ -29,7 +29,7 @@ from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, field_names, from_dict, meanings
 from murmura.engine.federation import Runtime
-from murmura.engine.protocol_text import SPLIT, parse_protocol, with_order
+from murmura.engine.protocol import SPLIT, parse_protocol, with_order
 
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
 WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {
@@ -166,12 +166,6 @@ RULES = {model: SizeRule(**stated) for model, stated in yaml.safe_load(_PUBLISHE
 def by_rule(model: str, sizes: Sizes) -> dict[str, Any]:
     """The settings of a model for data of these sizes; {} where there is no rule for it."""
     return RULES[model].settings(sizes) if model in RULES else {}
-
-
-def source_of_settings(from_rule: Sequence[str], few: Sequence[str], sizes: Sizes) -> dict[str, Any]:
-    """Whose settings are the rule's, and whose sums are of few people; {} where nobody's are."""
-    stated = {key: list(labels) for key, labels in (("by rule", from_rule), ("few", few)) if labels}
-    return {**stated, "sizes": asdict(sizes)} if stated else {}
 
 
 def below_minimum_cohort(name: str, settings: dict[str, Any], train: Interactions) -> dict[str, Any]:

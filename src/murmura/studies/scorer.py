@@ -5,35 +5,50 @@ A model that the folder did not save is fitted again from its settings and its s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from murmura.core.catalogue import Split
 from murmura.core.errors import RunError, did_you_mean
 from murmura.core.model import Method, Model
+from murmura.core.plugins import imported
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.experiment import ExperimentResult, record_lists, record_outcome, record_reasons, score
 from murmura.engine.part_files import wrong_folder
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
 from murmura.studies.configuration import data_of
 from murmura.studies.methods import method
-from murmura.studies.reproduction_folder import ReproductionFolder
-from murmura.studies.search.folder import SearchFolder
+from murmura.studies.search.folder import SearchFolder, Trial
 
-Folder = ComparisonFolder | SearchFolder | ReproductionFolder
+REPRODUCTION = "murmura.lab.papers.reproduction_folder:ReproductionFolder"  # imported where a paper was run
+
+
+class Reproduction(Protocol):
+    """A paper's table or figure on disk: what was tried and chosen, and the comparison of that."""
+
+    run: Run
+    metric: str
+    comparison: ComparisonFolder
+    trials: tuple[Trial, ...]
+    winners: tuple[Trial, ...]
+
+
+Folder = ComparisonFolder | SearchFolder | Reproduction
 
 
 def open_folder(path: Path) -> Folder:
     """Whatever a command wrote there; refuses a folder of no run."""
     config = Run.open(path).config
     if "experiment" in config:
-        return ReproductionFolder.open(path)
+        reproduction: Reproduction = imported(REPRODUCTION).open(path)
+        return reproduction
     if "search" in config:
         return SearchFolder.open(path)
     if "model" in config or "models" in config:
@@ -53,14 +68,11 @@ class Scorer:
     made: Method | None = None  # the method, where it is another than these settings make here
 
     @staticmethod
-    def open(folder: Path, label: str = "", seed: int | None = None, data_dir: Path | None = None) -> Scorer:
-        """A finished model of any run folder: of a fit, a comparison, a search or a paper.
+    def open(folder: Path, label: str = "", data_dir: Path | None = None) -> Scorer:
+        """A finished model of any run folder, of several seeds the first: of a fit, a comparison or a paper.
 
-        Args:
-            folder: What a command wrote.
-            label: Which of several; of a search it is the choice, trained on the whole training part.
-            seed: Which of several; None: the first.
-            data_dir: Where the data sets are, unless they are where they were.
+        Of a search it is the choice, trained on the whole training part. `label` says which of several,
+        `data_dir` where the data sets are, unless they are where they were.
         """
         every = _scorers(folder, data_dir)
         known = list(dict.fromkeys(one.label for one in every))
@@ -68,14 +80,10 @@ class Scorer:
             raise RunError(f"{folder} must hold a finished model, but has none; run it to its end.")
         if not label and len(known) > 1:
             raise RunError(f"{folder} holds several models; say which with --model: {', '.join(known)}.")
-        own = [one for one in every if one.label == (label or known[0])]
-        if not own:
+        found = next((one for one in every if one.label == (label or known[0])), None)
+        if found is None:
             hint = did_you_mean(label, known, f"it has {', '.join(known)}.")
             raise RunError(f"{folder} has no finished model '{label}': {hint}")
-        found = next((one for one in own if seed in (None, one.run.seed)), None)
-        if found is None:
-            there = ", ".join(str(one.run.seed) for one in own)
-            raise RunError(f"{folder} has no finished model '{label}' with seed {seed}; it has {there}.")
         return found
 
     @cached_property
@@ -97,11 +105,10 @@ class Scorer:
         cutoffs: tuple[int, ...] | None = None,
         metrics: tuple[str, ...] = DEFAULT_METRICS,
         workers: int = 1,
-        seconds: dict[str, float] | None = None,
+        seconds: Mapping[str, float] = MappingProxyType({}),
     ) -> ExperimentResult:
         """Rank and score the held-out part of a split by the protocol of its data."""
-        rules = self.prepared.protocol
-        return score(model, split, rules, workers, cutoffs or rules.cutoffs, seconds, metrics)
+        return score(model, split, self.prepared.protocol, workers, cutoffs, metrics, seconds)
 
     def record(self, outcome: ExperimentResult, split: Split) -> None:
         """Write down the run: its data, how long it took, lists, reasons and metrics."""
@@ -133,6 +140,6 @@ def _scorers(folder: Path, data_dir: Path | None) -> Sequence[Scorer]:
         if (won := found.choice) is None:
             raise RunError(f"{folder} must hold a finished search, but it is not; run it to its end.")
         return [Scorer(won.model, won.model, won.settings, found.tested, data_of(found.run, data_dir))]
-    if isinstance(found, ReproductionFolder):
+    if not isinstance(found, ComparisonFolder):
         found, data_dir = found.comparison, data_dir or found.run.places.get("data")
     return list(comparison_scorers(found, data_of(found.run, data_dir)))

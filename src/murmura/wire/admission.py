@@ -15,7 +15,7 @@ import struct
 from dataclasses import dataclass
 from typing import ClassVar
 
-from murmura.channel import signing
+from murmura.channel import key_pairs
 from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.terms import FederationTerms
@@ -31,7 +31,7 @@ class Admission(PackedRecord):
     """What the admitter signed: a public key that counts as one device."""
 
     said: ClassVar = "signed admission"
-    layout: ClassVar = struct.Struct(f"<{signing.KEY_BYTES}sQ{SIGNATURE_BYTES}s")
+    layout: ClassVar = struct.Struct(f"<{key_pairs.KEY_BYTES}sQ{SIGNATURE_BYTES}s")
 
     public: bytes  # (32,)
     expires: int  # seconds since 1970; 0: never
@@ -71,7 +71,7 @@ class OwnAdmission:
     @staticmethod
     def create(admitter: ServerKey, federation: str, expires: int = 0) -> OwnAdmission:
         """A new one, signed by the admitter."""
-        key = ServerKey(signing.new_key())
+        key = ServerKey(key_pairs.new_key("signing"))
         return OwnAdmission(key, expires, admitter.sign("admission", _signed(federation, key.public, expires)))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from murmura.channel import sealing, signing
+from murmura.channel import key_pairs
 from murmura.core.errors import FederationError
 from murmura.wire.refusals import forged
 
@@ -31,16 +31,16 @@ class ServerKey:
     @cached_property
     def public(self) -> bytes:
         """What others verify with."""
-        return signing.public_key(self.private)
+        return key_pairs.public_key("signing", self.private)
 
     def sign(self, purpose: str, content: bytes) -> bytes:
         """64 bytes."""
-        return signing.sign(self.private, _message(purpose, content))
+        return key_pairs.sign(self.private, _message(purpose, content))
 
     @staticmethod
     def load_or_create(store: KeyStore) -> ServerKey:
         """The server's key, made at its first start."""
-        return ServerKey(store.fact_or("key", signing.new_key))
+        return ServerKey(store.fact_or("key", lambda: key_pairs.new_key("signing")))
 
 
 @dataclass(frozen=True)
@@ -52,25 +52,25 @@ class SealingKey:
     @cached_property
     def public(self) -> bytes:
         """What devices seal to."""
-        return sealing.public_key(self.private)
+        return key_pairs.public_key("sealing", self.private)
 
     def unseal(self, sealed: bytes | memoryview, info: bytes) -> bytes:
         """What was sealed to this key for this purpose; refuses anything else."""
         try:
-            return sealing.unseal(sealed, self.private, info)
+            return key_pairs.unseal(sealed, self.private, info)
         except FederationError as error:
             raise forged(str(error)) from None
 
     @staticmethod
     def load_or_create(store: KeyStore) -> SealingKey:
         """The aggregator's key, made at its first start."""
-        return SealingKey(store.fact_or("sealing key", sealing.new_key))
+        return SealingKey(store.fact_or("sealing key", lambda: key_pairs.new_key("sealing")))
 
 
 def check_signature(public: bytes | str, purpose: str, content: bytes, signature: bytes) -> None:
     """Refuse what the owner of the key, bytes or hexadecimal, did not sign for this purpose."""
     try:
-        signing.verify(
+        key_pairs.verify(
             bytes.fromhex(public) if isinstance(public, str) else public, _message(purpose, content), signature
         )
     except FederationError:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.channel import sealing
+from murmura.channel import key_pairs
 from murmura.core.update import Arrays
 from murmura.wire.refusals import RefusedError, malformed
 
@@ -78,8 +78,8 @@ class SharePass(PackedRecord):
     signature: bytes  # (64,) by the admission's key over manifest, report, kind and this hash
 
 
-SHARE_PRELUDE = _SHARE.size + SharePass.layout.size + sealing.OVERHEAD  # what is read before the payload
-SHARE_HEADER = SHARE_PRELUDE + sealing.OVERHEAD  # what a share is longer than its payload
+SHARE_PRELUDE = _SHARE.size + SharePass.layout.size + key_pairs.OVERHEAD  # what is read before the payload
+SHARE_HEADER = SHARE_PRELUDE + key_pairs.OVERHEAD  # what a share is longer than its payload
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class ShareHead:
     @staticmethod
     def decode(message: bytes, kind: int) -> ShareHead:
         """The head of a share of this kind."""
-        if len(message) < SHARE_HEADER - sealing.OVERHEAD:
+        if len(message) < SHARE_HEADER - key_pairs.OVERHEAD:
             check_length(message, SHARE_HEADER, "share, without its payload,")
         magic, version, sent, manifest, report = _SHARE.unpack_from(message)
         check_head(magic, version, b"ms", "share")

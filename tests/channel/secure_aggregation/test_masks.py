@@ -7,9 +7,15 @@ from murmura.channel.ring import Ring
 from murmura.channel.shares import expand
 from murmura.core.errors import FederationError
 from murmura.core.rng import Words
-from murmura.lab.protections import secret_sharing
-from murmura.lab.protections.masking_device import Held, MaskingDevice, pair_mask, sign
-from murmura.lab.protections.pairwise_masks import MaskedSum, PairwiseMasks, neighbourhood
+from murmura.lab.protections.pairwise_masks import (
+    Held,
+    MaskingDevice,
+    PairwiseMasks,
+    join,
+    neighbourhood,
+    pair_mask,
+    sign,
+)
 from murmura.lab.protections.sum_protocol import AbortedSumError, DropOuts
 
 RING, N = Ring(24, 6), 9  # threshold: 7 of 9
@@ -20,14 +26,14 @@ def vectors() -> dict[int, Words]:
     return {client: RING.wrap(rng.integers(-1000, 1000, RING.words)) for client in range(N)}
 
 
-def begun(before: set[int] | None = None, after: set[int] | None = None, neighbours: int = N) -> MaskedSum:
+def begun(before: set[int] | None = None, after: set[int] | None = None, neighbours: int = N) -> PairwiseMasks:
     """A sum in which all have uploaded who do."""
     if after is None:
         after = set()
     if before is None:
         before = set()
     lost = DropOuts(frozenset(before), frozenset(after))
-    session = MaskedSum(PairwiseMasks(neighbours), range(N), RING, lost)
+    session = PairwiseMasks(range(N), RING, lost, neighbours)
     for client, vector in vectors().items():
         if client not in before:
             session.add(client, vector)
@@ -38,10 +44,11 @@ def begun(before: set[int] | None = None, after: set[int] | None = None, neighbo
     ("before", "after"), [(set(), set()), ({3}, set()), ({0, 8}, set()), (set(), {1, 2}), ({4}, {5})]
 )
 def test_the_sum_is_of_those_who_uploaded_whoever_is_lost(before: set[int], after: set[int]) -> None:
-    summed = begun(before, after).finish()
+    session = begun(before, after)
+    total = session.finish()
     there = [client for client in range(N) if client not in before]
-    assert summed.counted == tuple(there)
-    assert (summed.total == RING.add_up(vectors()[client] for client in there)).all()
+    assert session.counted == there
+    assert (total == RING.add_up(vectors()[client] for client in there)).all()
 
 
 @pytest.mark.parametrize(("before", "after"), [({0, 1, 2}, set()), (set(), {0, 1, 2}), ({0, 1}, {2})])
@@ -65,14 +72,14 @@ def test_two_neighbours_of_each_other_and_no_more_masks() -> None:
 
 def test_a_sum_with_few_neighbours() -> None:
     session = begun({2}, set(), neighbours=6)
-    assert (session.finish().total == RING.add_up(v for c, v in vectors().items() if c != 2)).all()
+    assert (session.finish() == RING.add_up(v for c, v in vectors().items() if c != 2)).all()
 
 
 def test_what_leaves_is_independent_of_the_vector() -> None:
     """Every bit of the upload of zeros is a coin: 600 words of 24 bits, five standard deviations."""
     ones = 0
     for _ in range(100):
-        session = MaskedSum(PairwiseMasks(), range(3), RING)
+        session = PairwiseMasks(range(3), RING)
         sent = session.devices[0].masked(np.zeros(RING.words, np.uint32))
         ones += int(np.unpackbits(np.frombuffer(RING.pack(sent), np.uint8)).sum())
     bits = 100 * RING.words * 24
@@ -93,7 +100,7 @@ def test_a_device_gives_away_one_secret_of_a_peer_for_ever() -> None:
         begun().devices[0].unmask(set(range(1, N)), {0})
 
 
-def _read(session: MaskedSum, victim: int, upload: Words) -> Words | None:
+def _read(session: PairwiseMasks, victim: int, upload: Words) -> Words | None:
     """A server that tells each device that the victim was lost and that it was not, to read its upload."""
     keys: dict[int, int] = {}
     masks: dict[int, int] = {}
@@ -109,7 +116,7 @@ def _read(session: MaskedSum, victim: int, upload: Words) -> Words | None:
             (keys if kind == "key" else masks)[1 + holder] = share
     if len(keys) < needed or len(masks) < needed:
         return None
-    private, own = secret_sharing.join(keys, needed), secret_sharing.join(masks, needed)
+    private, own = join(keys, needed), join(masks, needed)
     total = upload - expand(own, RING)
     for peer in everyone - {victim}:
         mask = pair_mask(private, session.keys[peer].mask, RING)
@@ -120,7 +127,7 @@ def _read(session: MaskedSum, victim: int, upload: Words) -> Words | None:
 def test_a_server_with_two_stories_reads_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """And reads its victim where the devices' own check is taken out."""
 
-    def upload_of(session: MaskedSum) -> Words:
+    def upload_of(session: PairwiseMasks) -> Words:
         return session.devices[0].masked(vectors()[0])
 
     honest = begun()

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.errors import FederationError
-from murmura.lab.protections import secret_sharing
-from murmura.lab.protections.secret_sharing import PRIME, join, split
+from murmura.lab.protections import pairwise_masks
+from murmura.lab.protections.pairwise_masks import PRIME, join, split
 
 
 def test_the_field_is_one() -> None:
@@ -39,7 +39,7 @@ def test_one_share_less_fits_every_secret() -> None:
     for guess in (bytes(32), b"\xff" * 32, bytes(range(32))):
         value = int.from_bytes(guess, "little")
         # the line through the guess at 0 and both known shares, continued by the parabola of any third
-        weights = secret_sharing._weights((1, 2, 3))
+        weights = pairwise_masks._weights((1, 2, 3))
         third = (value - weights[0] * known[1] - weights[1] * known[2]) * pow(weights[2], -1, PRIME) % PRIME
         assert join({**known, 3: third}, 3) == guess
 

@@ -49,7 +49,7 @@ export class Chain {
       limits.fill(table.exact ? 1 : limit(bits(own, table, of.cohort), bound, clip, of.multiplier), start, end);
       if (table.exact) {
         exact.fill(1, start, end);
-        checkRoom(table, own.ring, of.cohort);
+        checkFits(table, own.ring, of.cohort);
       }
     }
     const steps = bounds.map((bound, n) => bound / limits[n]!);
@@ -125,8 +125,8 @@ function largest(settings: ChannelSettings, table: TableSpec): number {
 /** `bits`; a table that declares its bound (counts) gives way to a large cohort. */
 function bits(settings: ChannelSettings, table: TableSpec, cohort: number): number {
   if (table.bound === null) return settings.bits;
-  const room = settings.ring - 1 - cohort.toString(2).length;
-  return Math.max(Math.min(settings.bits, room), Math.min(FEWEST_BITS, settings.bits));
+  const headroom = settings.ring - 1 - cohort.toString(2).length;
+  return Math.max(Math.min(settings.bits, headroom), Math.min(FEWEST_BITS, settings.bits));
 }
 
 /** The largest whole number of so many bits; of fewer, where the noise is coarser than their steps. */
@@ -152,7 +152,7 @@ function noiseSteps(steps: Float64Array, deviation: number): number {
   return most;
 }
 
-function checkRoom(table: TableSpec, ring: number, cohort: number): void {
+function checkFits(table: TableSpec, ring: number, cohort: number): void {
   const { most, of } = table.exact!;
   const each = typeof most === "number" ? most : most.reduce((a, b) => Math.max(a, b), 0);
   if ((of === "device" ? each * cohort : each) >= 2 ** ring) {

@@ -24,9 +24,9 @@ export function extendRecord(
   const barred = new Set([...never, ...joined]);
   const undecided = own.filter((item) => !barred.has(item));
   const grown = [...joined];
-  const room = Math.min(stickyLimit(pi, own.length) - joined.length, undecided.length);
+  const free = Math.min(stickyLimit(pi, own.length) - joined.length, undecided.length);
   const stream = new Rng(secret, joined.length).stream(Purpose.CONSENT);
-  for (let n = 0; n < room; n++) {
+  for (let n = 0; n < free; n++) {
     const place = stream.below(undecided.length);
     grown.push(undecided[place]!);
     undecided[place] = undecided.at(-1)!;

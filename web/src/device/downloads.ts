@@ -19,7 +19,7 @@ import type { DeviceStorage } from "./storage.ts";
 const ARRAYS_BYTES = 1024; // of a message of arrays, apart from its values
 
 /** A model as it is kept: enough to rank offline. */
-export interface KeptModel {
+export interface SavedModel {
   hash: string;
   content: Bytes;
   counts: string; // hash of the counts it is read with, "" for none
@@ -29,7 +29,7 @@ export interface KeptModel {
 export class Downloads {
   private described: Description | null = null;
   private counted: { hash: string; info: FederationInfo } | null = null;
-  private held: KeptModel | null = null;
+  private held: SavedModel | null = null;
   private read: { hash: string; model: Tables } | null = null;
 
   constructor(
@@ -95,7 +95,7 @@ export class Downloads {
   }
 
   /** The model that is here, without any request; null: there is none. */
-  async offline(): Promise<{ kept: KeptModel; info: FederationInfo; model: Tables } | null> {
+  async offline(): Promise<{ kept: SavedModel; info: FederationInfo; model: Tables } | null> {
     const kept = await this.heldModel();
     if (!kept) return null;
     const { info } = await this.description();
@@ -145,7 +145,7 @@ export class Downloads {
     name: string,
     info: FederationInfo,
     wanted: Manifest | null,
-    before: KeptModel | null,
+    before: SavedModel | null,
   ): Promise<Bytes> {
     const spec = this.downloads(info);
     const whole = modelBytes(spec, info.listed.length);
@@ -162,12 +162,12 @@ export class Downloads {
     return led;
   }
 
-  private async decoded(kept: KeptModel, info: FederationInfo): Promise<Tables> {
+  private async decoded(kept: SavedModel, info: FederationInfo): Promise<Tables> {
     if (this.read?.hash === kept.hash) return this.read.model;
     const method: Method = methodOf(this.terms.fields);
     const model = await decodeModel(kept.content, this.downloads(info), info.listed);
-    const told = method.releasesCounts ? method.publicCounts(model) : null;
-    if (method.releasesCounts && JSON.stringify(told) !== JSON.stringify(info.counts)) {
+    const counts = method.releasesCounts ? method.publicCounts(model) : null;
+    if (method.releasesCounts && JSON.stringify(counts) !== JSON.stringify(info.counts)) {
       throw forged("the counts of items must be those the model tells, but are not.");
     }
     this.read = { hash: kept.hash, model };
@@ -178,8 +178,8 @@ export class Downloads {
     return narrowed(methodOf(this.terms.fields).publishes(info), this.terms.channel.download);
   }
 
-  private async heldModel(): Promise<KeptModel | null> {
-    this.held ??= (await this.storage?.read<KeptModel>("public/model")) ?? null;
+  private async heldModel(): Promise<SavedModel | null> {
+    this.held ??= (await this.storage?.read<SavedModel>("public/model")) ?? null;
     return this.held;
   }
 

@@ -6,7 +6,7 @@
 import { utf8 } from "../bytes.ts";
 import { sha256Hex } from "../crypto/hashing.ts";
 import { spelledString } from "../protocol/canonical.ts";
-import { spelledDouble } from "../spelling.ts";
+import { spelledDouble } from "../doubles.ts";
 import { DeviceError } from "./types.ts";
 
 export const START = "0".repeat(64); // the hash before the first line

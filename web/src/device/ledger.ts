@@ -15,8 +15,8 @@ export async function readLedger(records: Records, terms: FederationTerms | null
   await verifyJournal(lines, memory.lines, memory.head);
   const signed = new Set((await Promise.all(terms ? receipts.map((one) => countersigned(one, terms)) : [])).flat());
   const entries = lines.map(({ entry, hash, items }) => {
-    const { delta: _, ...told } = entry;
-    return { ...told, items, hash, countersigned: signed.has(hash) };
+    const { delta: _, ...shown } = entry;
+    return { ...shown, items, hash, countersigned: signed.has(hash) };
   });
   const sum = (of: (one: TrafficEntry) => number) => traffic.reduce((total, one) => total + of(one), 0);
   return {

@@ -10,7 +10,7 @@ import { heldHistory } from "./history.ts";
 import type { DeviceMemory, Identity } from "./memory.ts";
 import type { Surroundings } from "./rounds.ts";
 import type { DecodedUpdate, Like, Permission, Preview, PreviewedMessage } from "./types.ts";
-import { outgoing } from "./upload.ts";
+import { uploadMessages } from "./upload.ts";
 
 export interface PreviewOf {
   identity: Identity;
@@ -44,7 +44,7 @@ export async function preview(of: PreviewOf, { trainer, entropy }: Surroundings)
     largest: manifest?.largest ?? info.clients,
     multiplier: fields.noise.multipliers[phase.name] ?? 0,
   });
-  const sent = await outgoing(terms, identity.url, made.vector, entropy(SEED_BYTES));
+  const sent = await uploadMessages(terms, identity.url, made.vector, entropy(SEED_BYTES));
   const messages: PreviewedMessage[] = [
     {
       to: `${identity.url}/tickets`,

@@ -32,13 +32,13 @@ import {
   spending,
   TRAINING,
 } from "./memory.ts";
-import { objection } from "./objections.ts";
+import { objection } from "./policy.ts";
 import { register } from "./places.ts";
 import type { Records } from "./records.ts";
 import { PAUSED } from "./traffic.ts";
 import { phaseOf, type Trainer, type TrainingResult } from "./training.ts";
 import { DeviceError, outcome, type Permission, type VisitKind, type VisitOutcome } from "./types.ts";
-import { digestOf, outgoing, type OutgoingMessage, sealed } from "./upload.ts";
+import { digestOf, uploadMessages, type UploadMessage, sealed } from "./upload.ts";
 
 const RETRY = 0.5; // seconds between attempts while a machine does not answer
 const SALT_BYTES = 32;
@@ -68,7 +68,7 @@ interface Trained {
   joined: number[];
   sent: number[];
   disclosed: number;
-  messages: OutgoingMessage[];
+  messages: UploadMessage[];
 }
 
 export class Rounds {
@@ -250,7 +250,7 @@ export class Rounds {
     const disclosed = history.item.length
       ? history.item.filter((item) => ever.has(item)).length / history.item.length
       : 0;
-    const messages = await outgoing(this.terms, url, result.vector, seed);
+    const messages = await uploadMessages(this.terms, url, result.vector, seed);
     return { result, history, joined, sent, disclosed, messages };
   }
 
@@ -329,7 +329,7 @@ export class Rounds {
   }
 
   /** Every message in its order, each with the receipt of the one before; their receipts. */
-  private async send(work: Work, messages: readonly OutgoingMessage[], mark: Bytes): Promise<Bytes[]> {
+  private async send(work: Work, messages: readonly UploadMessage[], mark: Bytes): Promise<Bytes[]> {
     const { manifest, report, ticket } = work;
     const receipts: Bytes[] = [];
     for (const [kind, message] of messages.entries()) {

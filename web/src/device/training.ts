@@ -96,7 +96,7 @@ export function rank(request: RankingRequest): Recommendation[] {
   const { info, model, history, k, popular } = request;
   const method = methodOf(request.of);
   const left = new Set(request.withoutLikes);
-  const rows = keptRows(history, (item) => !popular && !left.has(item));
+  const rows = rowsWhere(history, (item) => !popular && !left.has(item));
   const own = new Set(history.item);
   const context = { info, phase: "ready", round: request.round, model };
   const rng = new Rng(request.secret, request.round);
@@ -122,7 +122,7 @@ function plain(best: readonly number[], scores: ArrayLike<number>): Recommendati
   return best.map((item) => ({ item, score: scores[item]!, reasons: [] }));
 }
 
-function keptRows(history: History, keep: (item: number) => boolean): History {
+function rowsWhere(history: History, keep: (item: number) => boolean): History {
   const rows = Array.from(history.item.keys()).filter((row) => keep(history.item[row]!));
   const pick = (values: Float64Array) => Float64Array.from(rows, (row) => values[row]!);
   const time = history.time && pick(history.time);

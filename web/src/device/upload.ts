@@ -10,7 +10,7 @@ import type { AggregatorAddress } from "../protocol/signed_records.ts";
 import type { FederationTerms } from "../protocol/terms.ts";
 
 /** One message of an upload, before it is sealed. */
-export interface OutgoingMessage {
+export interface UploadMessage {
   url: string;
   purpose: "seed share" | "vector share" | "letter";
   payload: Bytes;
@@ -29,12 +29,12 @@ export interface Credentials {
 }
 
 /** What leaves and for whom, in the order of sending; of one length for everyone. */
-export async function outgoing(
+export async function uploadMessages(
   terms: FederationTerms,
   url: string,
   vector: Uint32Array,
   seed: Bytes,
-): Promise<OutgoingMessage[]> {
+): Promise<UploadMessage[]> {
   const ring = new Ring(terms.channel.ring, vector.length);
   const [first, second] = terms.aggregators;
   if (!first || !second) {
@@ -44,7 +44,7 @@ export async function outgoing(
     ];
   }
   const other = ring.pack(await otherShare(vector, seed, ring));
-  const share = (purpose: "seed share" | "vector share", to: AggregatorAddress, payload: Bytes): OutgoingMessage => ({
+  const share = (purpose: "seed share" | "vector share", to: AggregatorAddress, payload: Bytes): UploadMessage => ({
     url: `${to.url}/reports`,
     purpose,
     payload,
@@ -55,13 +55,13 @@ export async function outgoing(
 }
 
 /** As it travels. */
-export async function sealed(message: OutgoingMessage, kind: 0 | 1, by: Credentials): Promise<Bytes> {
+export async function sealed(message: UploadMessage, kind: 0 | 1, by: Credentials): Promise<Bytes> {
   const { payload, aggregator } = message;
   if (!aggregator) return letter({ ...by, payload });
   return sealedShare({ ...by, kind, payload, to: aggregator.sealing_key });
 }
 
 /** Of everything that leaves, before it is sealed: the same after a crash. */
-export function digestOf(messages: readonly OutgoingMessage[]): Promise<string> {
+export function digestOf(messages: readonly UploadMessage[]): Promise<string> {
   return sha256Hex(concat(...messages.map((one) => one.payload)));
 }

@@ -85,8 +85,8 @@ export async function applyChanges(
 ): Promise<Bytes> {
   const reader = await Reader.of(changes, publishes, "mc");
   const named = await sha256(base);
-  const told = reader.take(HASH, "base");
-  if (toHex(named) !== toHex(told)) {
+  const wanted = reader.take(HASH, "base");
+  if (toHex(named) !== toHex(wanted)) {
     throw malformed(`changes must be of the model ${toHex(named).slice(0, 16)} that is here, but are of another.`);
   }
   const whole = concat(base);

@@ -3,7 +3,7 @@
 import { type Bytes, utf8 } from "../bytes.ts";
 import { sha256Hex } from "../crypto/hashing.ts";
 import { DeviceError } from "../device/types.ts";
-import { spelledDouble } from "../spelling.ts";
+import { spelledDouble } from "../doubles.ts";
 import { crc32 } from "./crc32.ts";
 
 export type Space = "item" | "feature" | "dense";

@@ -30,6 +30,7 @@ export interface PairSettings {
   k: number;
   least: number;
   parts: number;
+  cap: number; // items of one person at most; 0: all
   recency: number;
   discount: number;
   value_from: number | null;
@@ -46,7 +47,7 @@ export class Cooccurrence implements Method {
   static of(settings: Record<string, unknown>): Cooccurrence {
     const s = settings as unknown as PairSettings;
     const whole = [s.k, s.least, s.parts].every((n) => Number.isInteger(n) && n > 0);
-    const shares = [s.ease, s.knn, s.order, s.features, s.recency, s.discount].every((x) => x >= 0);
+    const shares = [s.ease, s.knn, s.order, s.features, s.recency, s.discount, s.cap].every((x) => x >= 0);
     if (!whole || !shares || s.order !== 0 || !(s.ease || s.knn)) {
       throw new RefusedError("version", "the terms ask for sums of co-occurrences that this page does not know.");
     }
@@ -87,11 +88,13 @@ export class Cooccurrence implements Method {
   }
 
   clientStep(context: RoundContext, state: ClientState, history: History, rng: Rng): ClientStep {
+    const { cap } = this.s;
     const shared = sharedItems(history, rng, this.s.value_from);
     if (context.phase === "counts") {
       const counted = new Uint8Array(context.info.items);
-      shared.forEach((item) => (counted[item] = 1));
-      const rows = { index: shared, values: new Uint32Array(shared.length).fill(1) };
+      const some = shared.filter((_, place) => !cap || ((place + 1) * cap) % shared.length < cap); // evenly spread
+      some.forEach((item) => (counted[item] = 1));
+      const rows = { index: some, values: new Uint32Array(some.length).fill(1) };
       return { state: { counted }, update: { tables: { counts: rows }, scalars: {} } };
     }
     const layout = this.layout(context.info);

@@ -30,7 +30,7 @@ export interface PrivateSettings {
 }
 
 const FEWEST = 200; // items of the core, where there are so many
-const PEOPLE_PER_ITEM = 4;
+const CLIENTS_PER_ITEM = 4;
 
 export class PrivateCooccurrence implements Method {
   readonly releasesCounts = true;
@@ -135,7 +135,7 @@ export class PrivateCooccurrence implements Method {
 
   /** How many items take part in pairs. */
   private coreSize(info: FederationInfo): number {
-    const most = Math.max(FEWEST, Math.floor(info.clients / PEOPLE_PER_ITEM));
+    const most = Math.max(FEWEST, Math.floor(info.clients / CLIENTS_PER_ITEM));
     return this.s.eigenvectors ? Math.min(this.s.core_items, most, info.listed.length) : 0;
   }
 

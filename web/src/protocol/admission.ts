@@ -65,9 +65,9 @@ export function readInvitation(link: string): Invitation {
 /** The link of an invitation, for moving to another device. */
 export function invitationLink({ url, terms, admission }: Invitation): string {
   const [scheme, place] = url.split("://") as [string, string];
-  const usual = isLoopback(hostOf(url)) ? "http" : "https";
+  const standard = isLoopback(hostOf(url)) ? "http" : "https";
   const parts = ["2", toBase64Url(terms), ...(admission ? [toBase64Url(admission)] : [])];
-  return `murmura${scheme === usual ? "" : `+${scheme}`}://${place}#${parts.join(".")}`;
+  return `murmura${scheme === standard ? "" : `+${scheme}`}://${place}#${parts.join(".")}`;
 }
 
 /** Refuse an invitation that plain HTTP would carry to another machine. */

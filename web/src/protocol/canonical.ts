@@ -3,7 +3,7 @@
 import { text } from "../bytes.ts";
 import { checkVersion } from "../message/arrays.ts";
 import { malformed, RefusedError } from "../refusals.ts";
-import { spelledDouble } from "../spelling.ts";
+import { spelledDouble } from "../doubles.ts";
 import type { Check } from "./fields.ts";
 
 const DEEPEST = 8; // objects and lists in each other

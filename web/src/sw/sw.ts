@@ -10,9 +10,9 @@ import { isPaused } from "./pause.ts";
 
 declare const self: ServiceWorkerGlobalScope;
 
-const KEPT = "__KEPT__" as unknown as Record<string, string>; // path -> SHA-256, filled in when the page is built
+const FILES = "__KEPT__" as unknown as Record<string, string>; // path -> SHA-256, filled in when the page is built
 const TITLES = "/titles.json";
-const CACHE = `murmura-page-${digestOf(KEPT)}`;
+const CACHE = `murmura-page-${digestOf(FILES)}`;
 
 self.addEventListener("install", (event) => {
   event.waitUntil(keepAll().then(() => self.skipWaiting()));
@@ -30,7 +30,7 @@ async function answer(request: Request, clientId: string): Promise<Response> {
   const url = new URL(request.url),
     own = url.origin === self.location.origin && request.method === "GET";
   const path = url.pathname === "/index.html" ? "/" : url.pathname;
-  if (own && !url.search && (path === "/" || path in KEPT)) {
+  if (own && !url.search && (path === "/" || path in FILES)) {
     // a file of the page, the same for everyone; where everything was deleted neither cache nor count is made anew
     return (await caches.match(path, { cacheName: CACHE })) ?? fetch(request);
   }
@@ -68,7 +68,7 @@ async function count(request: Request): Promise<void> {
 async function keepAll(): Promise<void> {
   const cache = await caches.open(CACHE);
   await Promise.all(
-    Object.entries(KEPT).map(async ([path, hash]) => {
+    Object.entries(FILES).map(async ([path, hash]) => {
       const reply = await fetch(path, { cache: "reload" });
       const found = hex(await crypto.subtle.digest("SHA-256", await reply.clone().arrayBuffer()));
       if (!reply.ok || found !== hash) throw new Error(`${path} must be the file that was built, but is another one`);

@@ -15,8 +15,8 @@ export async function invitationHere(known: boolean): Promise<Link | null> {
     return { text: linkOf(fragment), by: "invitation" };
   }
   if (known) return null;
-  const told = (await (await fetch("/federation")).json()) as { terms: string };
-  const bytes = new Uint8Array((told.terms.match(/../g) ?? []).map((two) => parseInt(two, 16)));
+  const description = (await (await fetch("/federation")).json()) as { terms: string };
+  const bytes = new Uint8Array((description.terms.match(/../g) ?? []).map((two) => parseInt(two, 16)));
   const text = btoa(String.fromCharCode(...bytes))
     .replaceAll("+", "-")
     .replaceAll("/", "_")

@@ -82,7 +82,7 @@ export const texts = {
     observerNothing: "Nothing about your likes: nobody gets a message.",
     epsilon: (epsilon: string, against: string) =>
       `Noise bounds it: epsilon ${epsilon} for one person with all she has, against ${against}.`,
-    noNoise: "You are hidden only among at least {n} people. No noise is added to the sums.",
+    noNoise: "Sums without noise: you are hidden only among at least {n} people.",
     exact:
       "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others.",
     lose: "What you lose or gain",
@@ -205,7 +205,7 @@ export const texts = {
     minimum: "no sum of fewer than",
     people: "people",
     noise: "noise",
-    noNoise: "none is added",
+    noNoise: "sums without noise",
     machines: "Machines this page may talk to",
     operator: "Operator's status page",
     without: "You came without an invitation, so this browser believes what the server says about the federation.",

@@ -20,11 +20,11 @@ from murmura.algorithms.cooccurrence.item_model import (
     pair_weights,
 )
 from murmura.algorithms.cooccurrence.next_items import basis, next_items, predictor, sketch_rows
-from murmura.baselines.base import Baseline, RankingModel, require_rows
+from murmura.baselines.base import Baseline, RankingModel
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.interactions import Interactions, latest_each
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays
+from murmura.core.progress import Progress
 from murmura.core.settings import settings
 from murmura.kernels.sparse import Sparse, gram
 
@@ -78,12 +78,8 @@ class Pooled(PairModelSettings, Baseline):
         super().check(train, seed)
         self.check_rows(train.value, train.time)
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> PooledModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> PooledModel:
         """Sum up, then solve."""
-        require_rows(train, self.name)
-        self.check(train, seed)
         used = train.rows(self.takes(train.value))
         counts = np.asarray(used.item_counts, np.int64)
         items = self.weighed(counts)

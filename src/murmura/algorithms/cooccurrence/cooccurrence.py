@@ -21,12 +21,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from murmura.algorithms.cooccurrence.counting import CountingMethod
+from murmura.algorithms.cooccurrence.counting import CountingMethod, evenly
 from murmura.algorithms.cooccurrence.item_model import (
     PairModel,
     PairModelSettings,
@@ -92,6 +93,8 @@ class Cooccurrence(PairModelSettings, CountingMethod):
     releases_pairs: ClassVar[bool] = True
 
     parts: Count = 1  # pairs are asked in so many parts, each of a public random 1/parts of the devices
+    # items of one person in a release at most, evenly spread over what she shares; 0: all
+    cap: Annotated[int, Field(ge=0)] = 0
 
     @property
     def uses_features(self) -> bool:  # type: ignore[override]
@@ -182,6 +185,7 @@ class Cooccurrence(PairModelSettings, CountingMethod):
         """What she shares is counted; then the pairs of what was counted and is still shared."""
         shared = self.shared(history, rng)
         if context.phase == "counts":
+            shared = shared.rows(evenly(shared.owners.astype(np.int64), self.cap))
             counted = np.zeros(8 * len(state["counted"]), np.bool_)
             counted[shared.item] = True
             ones = np.ones((len(shared), 1), np.uint32)

@@ -14,6 +14,16 @@ from murmura.core.rng import Rng
 from murmura.core.update import Arrays, Update
 
 
+def evenly(owner: Longs, cap: int) -> Bools:
+    """(rows,) which rows take part if at most `cap` of each owner may, evenly spread over hers; 0: all."""
+    _, whose, held = np.unique(owner, return_inverse=True, return_counts=True)
+    order = np.argsort(whose, kind="stable")
+    place = np.empty(len(owner), np.int64)
+    place[order] = np.arange(len(owner)) - np.repeat(np.cumsum(held) - held, held)
+    taken: Bools = (place + 1) * cap % held[whose] < cap
+    return taken | (cap == 0)
+
+
 class CountingMethod(RankingSettings, Algorithm):
     """A method whose first exchange, `counts`, makes public how often each item occurs."""
 

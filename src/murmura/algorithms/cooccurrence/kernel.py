@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
+from murmura.algorithms.cooccurrence.counting import evenly
 from murmura.algorithms.cooccurrence.item_model import RankingSettings
 from murmura.algorithms.cooccurrence.loops import PersonRows, add_counts, add_normalised_pairs
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence, triangle
@@ -50,6 +51,9 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
     ) -> tuple[Total, Mapping[str, int]]:
         info, people = cohort.info, cohort.people
         owner = owners(people)
+        person = 0 if people.person is None else people.person
+        (said,) = np.nonzero(shared)
+        shared[said] = evenly((owner * np.int64(info.people) + person)[said], self.algorithm.cap)
         for first in range(0, people.clients, CLIENTS):
             block = slice(first, min(first + CLIENTS, people.clients))
             rows = slice(people.start[block.start], people.start[block.stop])

@@ -7,7 +7,7 @@ for one, the difference of the sums is what she has, item by item and pair by pa
 Counts and pairs are whole numbers, so people are subtracted to the unit: what is left is the release of a
 federation they were never in. Where the counts fall the counters are packed anew, and an item that falls below
 `least` leaves the pairs. What was published stays published: who has both releases has their difference. So
-`engine.unlearning` takes no fewer people out at once than the minimum of a sum.
+`lab.unlearning` takes no fewer people out at once than the minimum of a sum.
 """
 
 from __future__ import annotations

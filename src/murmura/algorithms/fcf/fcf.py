@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.algorithms import optimisers
+from murmura.algorithms.preset import Preset
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.contract import (
     Algorithm,
@@ -229,3 +230,16 @@ class FCFPaper(FCF):
         confidence = 1 + self.alpha * self.strength(history.value[shared])
         errors[own] = (confidence * (1 - scores[own])).astype(self.precision)
         return SparseRows(np.arange(len(listed), dtype=np.int32), errors[:, None] * p)
+
+
+EVERYONE = {"clients": "all", "rounds_per_epoch": 1}
+
+FCF_BASELINE = Preset(
+    "fcf",
+    FCF,
+    "fcf: the baseline in the tables of FedeRank and FPL, as its authors' code computes it.",
+    {**EVERYONE, "epochs": 20},
+)
+FCF_PAPER = Preset(
+    "fcf-paper", FCFPaper, "fcf-paper: as its own paper describes it.", {**EVERYONE, "epochs": 30}
+)

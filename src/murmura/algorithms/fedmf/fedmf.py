@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from murmura.algorithms import optimisers
 from murmura.algorithms.one_shot.ridge_rater import ItemMeans
+from murmura.algorithms.preset import ROUNDS, Preset
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
     ClientState,
@@ -33,6 +34,7 @@ from murmura.core.contract import (
 )
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
+from murmura.core.schedule import Grouping
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import SparseRows, Update
 
@@ -100,3 +102,12 @@ class FedMF(ItemMeans):
     def _decay(self) -> Floats:
         """How strongly each column is drawn to 0."""
         return np.append(np.full(self.factors, self.reg), self.shrink_bias)
+
+
+FEDMF = Preset(
+    "fedmf",
+    FedMF,
+    "FedMF: factors of ratings learned in rounds from summed gradients of item vectors.",
+    {"clients": "all", "rounds_per_epoch": 1, "epochs": 50},
+    (*ROUNDS, Grouping),
+)

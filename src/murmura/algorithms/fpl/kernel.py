@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.algorithms.fpl.federank import SPREAD
-from murmura.algorithms.fpl.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL, SPREAD
 from murmura.algorithms.fpl.loops import run_single_triples, stochastic_rounds
 from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState
 from murmura.core.kernel import CohortRound

@@ -6,6 +6,7 @@ but no rounds: users are visited one after the other, each at the model the one 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -22,12 +23,11 @@ from murmura.algorithms.kgflex.loop_arrays import (
     GainRules,
 )
 from murmura.algorithms.kgflex.loops import choose_features, score_users, visit_in_turn
-from murmura.baselines.base import Baseline, Pairs, RankingModel, popularity, require_rows
+from murmura.baselines.base import EpochBaseline, Pairs, RankingModel, popularity
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.model import Arrays
 from murmura.core.rng import Purpose, Rng, Words, client_secrets, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.client_blocks import FlatPopulation
@@ -88,7 +88,7 @@ class KGFlexModel(RankingModel):
 
 
 @settings
-class KGFlexCentral(Baseline):
+class KGFlexCentral(EpochBaseline[KGFlexModel]):
     """KGFlex without a federation: a step of the features' vectors after every user."""
 
     name = "kgflex-central"
@@ -106,20 +106,12 @@ class KGFlexCentral(Baseline):
         """Refuse items without features."""
         require_features(train, self.name)
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> KGFlexModel:
-        """Epochs of visits, the users in a random order each time."""
+    def training(self, train: Interactions, seed: int) -> Iterator[KGFlexModel]:
+        """Visits, the users in a random order each time."""
         model, at = self.begin(train, seed)
-        progress.begin("epochs", self.epochs)
         for epoch in range(1, self.epochs + 1):
             self.visit(model, at, _order(train.n_users, seed, epoch), (epoch - 1) * train.n_users)
-            progress.advance()
-            so_far = {name: array.copy() for name, array in model.arrays().items()}
-            if watch is not None and not watch(epoch, KGFlexModel.restore(train, so_far, self)):
-                break
-        progress.end()
-        return model
+            yield model
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The other items of an epoch's pairs, in the order of its visits."""
@@ -136,7 +128,6 @@ class KGFlexCentral(Baseline):
 
     def begin(self, train: Interactions, seed: int) -> tuple[KGFlexModel, FeatureScratch]:
         """The model before the first visit, and where it is trained: both begin as the federated twin does."""
-        require_rows(train, self.name)
         features = FeatureRows.of(require_features(train, self.name))
         at = self.scratch(features, UserItems.of(train), client_secrets(seed, train.n_users))
         size = len(features.hops) * (self.factors + 1)

@@ -21,7 +21,8 @@ from scipy import linalg, sparse
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.fcf.fcf import SPREAD, FCFPaper, Values
-from murmura.algorithms.kgflex.kgflex import KGFlex
+from murmura.algorithms.kgflex.kgflex import TENTH, KGFlex
+from murmura.algorithms.preset import Preset
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
     ClientState,
@@ -221,3 +222,11 @@ def leading_directions(features: ItemFeatures, width: int) -> Floats:
         found = M @ vectors if tall else vectors * np.sqrt(np.maximum(values, 0.0))
     padded[:, :n] = found[:, ::-1]
     return padded
+
+
+KGFLEX_HYBRID = Preset(
+    "kgflex-hybrid",
+    KGFlexHybrid,
+    "KGFlex beside collaborative vectors, ours: w times its score + p_u . q_i - beta log(count).",
+    {**TENTH, "clients": 0.2, "epochs": 300, "negatives": 20, "first_limit": 200, "second_limit": 200},
+)

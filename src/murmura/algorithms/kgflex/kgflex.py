@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.algorithms import optimisers
-from murmura.algorithms.fpl.federank import draw_triples, join, split
+from murmura.algorithms.fpl.fpl import draw_triples
 from murmura.algorithms.kgflex.gain import Measure, draw_negatives, gain, select
 from murmura.algorithms.kgflex.loop_arrays import LARGEST, SPREAD, entropy_table
+from murmura.algorithms.optimisers import join, split
+from murmura.algorithms.preset import Preset
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
     Algorithm,
@@ -280,3 +282,24 @@ def known(info: FederationInfo) -> ItemFeatures:
     """The features of the items, which every machine knows."""
     assert info.features is not None
     return info.features
+
+
+TENTH = {"clients": 0.1, "rounds_per_epoch": 1, "epochs": 100}  # the authors' epoch is one round
+
+KGFLEX = Preset(
+    "kgflex", KGFlex, "KGFlex: features of items by information gain, a tenth of the clients a round.", TENTH
+)
+CKGFLEX = Preset(
+    "ckgflex",
+    KGFlex,
+    "cKGFlex, ours: cohorts of 500, several negatives in the gain, AdaGrad on the server, mean steps.",
+    {
+        "clients": 500,
+        "rounds_per_epoch": 1,
+        "epochs": 100,
+        "negatives": 10,
+        "visit": "root",
+        "optimiser": "adagrad",
+        "server_alpha": 0.1,
+    },
+)

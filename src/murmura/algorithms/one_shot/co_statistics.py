@@ -18,9 +18,10 @@ from typing import ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
 from murmura.algorithms.fedsplit.groups import too_large, unable
 from murmura.algorithms.one_shot.ridge_rater import RidgeRater, centred
+from murmura.algorithms.pattern_rater import MU, mu_of
+from murmura.algorithms.preset import GROUPS, Preset
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import (
     ClientState,
@@ -38,6 +39,7 @@ from murmura.core.contract import (
 from murmura.core.errors import DataError
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
+from murmura.core.schedule import Schedule
 from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 
@@ -274,3 +276,18 @@ class FedSplitSvd(PatternSettings, RidgeRater):
             S, N = ratings @ ratings.T, mask @ mask.T
         np.fill_diagonal(N, counts)
         return b, S, N
+
+
+FEDSPLIT_SVD = Preset(
+    "fedsplit-svd",
+    FedSplitSvd,
+    "Ours: singular vectors of ratings and of who rated what in place of non-negative factors.",
+    parts=GROUPS,
+)
+CO_STATISTICS = Preset(
+    "co-statistics",
+    CoStatistics,
+    "Ours: summed products of item pairs; the groups only say over whom errors are averaged.",
+    parts=GROUPS,
+    fixed=Schedule(clients="all", rounds_per_epoch=16, epochs=1),  # the sums are large: saved every 16 blocks
+)

@@ -9,17 +9,16 @@ exchange of factors must beat: on MovieLens 1M it predicts better than FedSPLIT 
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
 from murmura.algorithms.fedsplit.groups import solve_ridge
+from murmura.algorithms.pattern_rater import PatternRater
+from murmura.algorithms.preset import GROUPS, Preset
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
-    Algorithm,
     ClientState,
     ClientStep,
     FederationInfo,
@@ -34,11 +33,11 @@ from murmura.core.contract import (
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import Positive, settings
-from murmura.core.update import Arrays, SparseRows, Update
+from murmura.core.update import SparseRows, Update
 
 
 @settings
-class RidgeRater(Algorithm):
+class RidgeRater(PatternRater):
     """mu + b_i + b_u + w_u . patterns_i, with b_u and w_u solved on the client."""
 
     ridge: Positive = 1.0  # the variance, in squared stars, of what the patterns leave over
@@ -46,27 +45,10 @@ class RidgeRater(Algorithm):
     shrink_bias: Positive = 5.0  # ratings at the mean added to every item's
     precision: Literal["float32", "float64"] = "float32"  # the numbers of the model and of updates
 
-    @property
-    @abstractmethod
-    def patterns(self) -> int:
-        """How many numbers describe an item beside its bias."""
-
-    def publishes(self, info: FederationInfo) -> MessageSpec:
-        """The patterns and biases of items, and the mean."""
-        patterns = TableSpec("patterns", "item", info.items, self.patterns, self.precision)
-        b = TableSpec("b", "item", info.items, 1, self.precision)
-        return MessageSpec((patterns, b, MU) if self.patterns else (b, MU))
-
-    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
-        """Nothing is known."""
-        model = {"b": np.zeros(info.items, self.precision), "mu": np.zeros(1)}
-        if self.patterns:
-            model["patterns"] = np.zeros((info.items, self.patterns), self.precision)
-        return ServerState(model)
-
-    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
-        """Nothing is known; everybody's rows have room for the largest group."""
-        return {"W": np.zeros((info.people, self.patterns)), "b": np.zeros(info.people)}
+    def rest(self, b_u: Floats, b_i: Floats, mu: float) -> Floats:
+        """The mean and the bias of an item first: what the ridge is solved against."""
+        added: Floats = b_u + (b_i + mu)
+        return added
 
     def client_ready(
         self, context: RoundContext, state: ClientState, history: History, rng: Rng
@@ -76,23 +58,9 @@ class RidgeRater(Algorithm):
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """The same for someone who was not there."""
-        patterns, base = _predictors(context.model)
-        W, b = solve_ridge(history, patterns, base, self.ridge, self.ridge_bias, context.info.people)
-        return {"W": W, "b": b}
-
-    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Floats:
-        """The ratings of all items: (people, items)."""
-        patterns, base = _predictors(context.model)
-        scores: Floats = state["W"] @ patterns.T + (state["b"][:, None] + base)
-        return scores
-
-    def client_predict(self, context: RoundContext, state: ClientState, queries: NDArray[Any]) -> Floats:
-        """The ratings of pairs of a person of the group and an item."""
-        person, item = queries.T
-        patterns, base = _predictors(context.model)
-        values: Floats = np.einsum("nf,nf->n", state["W"][person], patterns[item])
-        values += state["b"][person] + base[item]
-        return values
+        patterns, b, mu = self.predictors(context.model, {})
+        W, b_u = solve_ridge(history, patterns, b + mu, self.ridge, self.ridge_bias, context.info.people)
+        return {"W": W, "b": b_u}
 
 
 @settings
@@ -128,15 +96,17 @@ class ItemMeans(RidgeRater):
         return ServerState({"b": b, "mu": np.array([mu])}), {}
 
 
-def _predictors(model: Arrays) -> tuple[Floats, Floats]:
-    """The patterns of items, perhaps none, and mean plus bias, in double precision."""
-    base = model["b"].astype(np.float64).reshape(-1) + mu_of(model)
-    return (model["patterns"] if "patterns" in model else np.zeros((len(base), 0))).astype(np.float64), base
-
-
 def centred(history: History, person: NDArray[Any], mu: float, shrink: float) -> Floats:
     """Every rating less mu and less its person's own mean of that, shrunk: what is left to explain by items."""
     x = history.value - mu
     rows = np.maximum(np.bincount(person), 1)
     own: Floats = x - (np.bincount(person, x) / (rows + shrink))[person] if len(x) else x
     return own
+
+
+ITEM_MEANS = Preset(
+    "item-means",
+    ItemMeans,
+    "No factors at all: summed item means, and a user bias on the client.",
+    parts=GROUPS,
+)

@@ -55,7 +55,7 @@ def devices(
     from murmura.device.enrolment import about
     from murmura.device.simulated import SimulatedDevices, register_devices, run_devices
     from murmura.device.visits import ManifestEvents
-    from murmura.runtimes.from_dataset import groups_of, training_rows
+    from murmura.runtimes.simulation import groups_of, training_rows
 
     invited = federation_options.federation(federation)
     url = invited.url

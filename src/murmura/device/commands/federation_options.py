@@ -39,23 +39,9 @@ ReleaseEpsilon = Annotated[
     float | None,
     typer.Option("--release-epsilon", min=0, help="The same of one training or release, as its terms have it."),
 ]
-Host = Annotated[str, typer.Option("--host", help="The address to listen on.")]
-Port = Annotated[int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")]
-Certificate = Annotated[Path | None, typer.Option("--tls-cert", help="A certificate file: serve HTTPS.")]
-PrivateKey = Annotated[Path | None, typer.Option("--tls-key", help="The certificate's private key.")]
 Authority = Annotated[Path | None, typer.Option("--ca", help="A certificate file: trust it alone in others.")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="Allow plain HTTP beyond this machine.")]
 Proxy = Annotated[str, typer.Option("--proxy", metavar="URL", help="An HTTP proxy to reach others through.")]
-BehindProxy = Annotated[
-    list[str],
-    typer.Option(
-        "--behind-proxy", metavar="ADDRESS", help="Believe X-Forwarded-For of this proxy; or say loopback."
-    ),
-]
-RateLimit = Annotated[float, typer.Option("--rate", min=1, help="Requests a second from one address.")]
-Registrations = Annotated[
-    float, typer.Option("--registrations", min=0.001, help="New devices a second from one address.")
-]
 TICK = 0.1  # seconds between two looks at whether a round can move on
 
 
@@ -115,26 +101,33 @@ class Others:
 DIRECT = Others()
 
 
-def reaches_others(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the flags about other machines, which it gets as its one argument `others`."""
-    kinds, named = get_type_hints(Others, include_extras=True), inspect.Parameter.KEYWORD_ONLY
-    flags = [
-        inspect.Parameter(one.name, named, default=one.default, annotation=kinds[one.name])
-        for one in fields(Others)
-    ]
+def takes(kind: type, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the flags that are the fields of a class, which it gets as its one argument `name`."""
 
-    @wraps(command)
-    def called(**given: Any) -> None:
-        others = Others(**{flag.name: given.pop(flag.name) for flag in flags})
-        command(**given, others=others)
+    def taking(command: Callable[..., None]) -> Callable[..., None]:
+        own, keyword = inspect.signature(command, eval_str=True), inspect.Parameter.KEYWORD_ONLY
+        hints, said = get_type_hints(kind, include_extras=True), own.parameters[name].default
+        flags = [
+            inspect.Parameter(one.name, keyword, default=getattr(said, one.name), annotation=hints[one.name])
+            for one in fields(kind)
+        ]
 
-    own = inspect.signature(command, eval_str=True)
-    asked = [one.replace(kind=named) for one in own.parameters.values()]
-    place = list(own.parameters).index("others")
-    signature = own.replace(parameters=[*asked[:place], *flags, *asked[place + 1 :]])
-    called.__signature__ = signature  # type: ignore[attr-defined]
-    called.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
-    return called
+        @wraps(command)
+        def called(**given: Any) -> None:
+            made = kind(**{flag.name: given.pop(flag.name) for flag in flags})
+            command(**given, **{name: made})
+
+        asked = [one.replace(kind=keyword) for one in own.parameters.values()]
+        place = list(own.parameters).index(name)
+        signature = own.replace(parameters=[*asked[:place], *flags, *asked[place + 1 :]])
+        called.__signature__ = signature  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+        return called
+
+    return taking
+
+
+reaches_others = takes(Others, "others")
 
 
 def public_key(flag: str, text: str) -> bytes | None:

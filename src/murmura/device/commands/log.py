@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -47,3 +50,55 @@ def verify(
         f"{invited.url}: unbroken, {found.entries} entries ({found.manifests} manifests, {found.models} "
         f"models, {found.terms} terms), root {found.root}, signed by all machines of the federation"
     )
+
+
+@log_app.command("watch")
+@federation_options.reaches_others
+def watch(
+    federation: Annotated[str, typer.Argument(metavar="LINK|URL", help="An invitation, or an address.")],
+    state: Annotated[Path, typer.Option("--state", help="The file that keeps the heads; publish it.")],
+    fingerprint: federation_options.Fingerprint = "",
+    interval: Annotated[float, typer.Option("--interval", min=1, help="Seconds between two looks.")] = 60.0,
+    idle: Annotated[
+        float | None,
+        typer.Option("--idle", min=1, help="Seconds without a new entry that are told; two windows otherwise."),
+    ] = None,
+    beside: Annotated[
+        list[str], typer.Option("--compare", metavar="FILE|URL", help="The file of another watcher.")
+    ] = [],  # noqa: B006
+    once: Annotated[bool, typer.Option("--once", help="Look once; exit code 6 if something is wrong.")] = False,
+    others: federation_options.Others = federation_options.DIRECT,
+    as_json: options.Json = False,
+) -> None:
+    """Keep the heads of a log, and say in one line if it forks, goes back or stops.
+
+    Any third party can run it. Two watchers who compare their files find a log that shows them different pasts.
+    """
+    federation_options.need("watching a log")
+    from murmura.device.log_watch import LogWatcher, Look
+    from murmura.wire.refusals import RefusedError
+    from murmura.wire.transport import Transport
+
+    invited = federation_options.federation(federation, fingerprint)
+
+    async def watched(send: Transport) -> None:
+        watcher = LogWatcher(send, invited.url, state, invited.terms or None, idle, beside)
+        before: Look | None = None
+        while True:
+            look = await watcher.look(time.time())
+            if before is None or look.verdict != before.verdict:
+                _tell(invited.url, look.verdict, look.sentence, as_json)
+            before = look
+            if once:
+                break
+            await asyncio.sleep(interval)
+        if look.verdict != "unbroken":
+            raise typer.Exit(RefusedError.exit_code)
+
+    others.talk(watched)
+
+
+def _tell(url: str, verdict: str, sentence: str, as_json: bool) -> None:
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = json.dumps({"time": at, "url": url, "verdict": verdict, "message": sentence})
+    typer.echo(line if as_json else f"{at} {url}: {sentence}")

@@ -27,7 +27,7 @@ Folder = Annotated[Path, typer.Argument(help="A folder `murmura compare` or `mur
 @analyse_app.command("sweep")
 def sweep(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """Accuracy, coverage, communication and disclosure at every value of a sweep, and the Pareto front."""
-    from murmura.studies.sweep.section import swept
+    from murmura.lab.sweep.section import swept
 
     _answer(folder, swept(folder), as_json, as_csv)
 
@@ -64,12 +64,12 @@ def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fal
 def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
     from murmura.lab.analyses.training_sections import freshness_table
+    from murmura.lab.sweep.folder import entry_points
+    from murmura.lab.sweep.folder import freshness as freshness_of
     from murmura.studies.compare.folder import ComparisonFolder
-    from murmura.studies.sweep.folder import freshness as freshness_of
-    from murmura.studies.sweep.folder import points
 
     comparison = ComparisonFolder.open(folder)
-    _answer(folder, freshness_table(freshness_of(points(comparison)), comparison.cutoff), as_json, as_csv)
+    _answer(folder, freshness_table(freshness_of(entry_points(comparison)), comparison.cutoff), as_json, as_csv)
 
 
 @analyse_app.command("tests")

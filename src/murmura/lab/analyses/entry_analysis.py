@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from murmura.core.errors import MurmuraError, RunError
 from murmura.core.locks import locked
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
 from murmura.studies.configuration import data_of

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.lab.analyses.item_exposure import Bias, Frequencies
+from murmura.lab.analyses.item_exposure import Bias, Frequencies, exposure
 from murmura.lab.analyses.popularity_curves import HEAD, ranked_shares
+from murmura.lab.sweep.folder import value_text
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, estimate_cell, number, plain_table
 from murmura.studies.compare.folder import Sweep
-from murmura.studies.sweep.folder import value_text
 
 UPDATED, RECOMMENDED = 1000, 250  # items along the axis, as in the thesis
 ACROSS = 3
@@ -27,20 +27,20 @@ Lines = dict[str, list[tuple[str, str, Longs]]]  # the same of one picture
 
 def popularity_section(compared: Compared) -> Section | None:
     """Where items were counted: for a sweep, or for as many models as lines can be told apart."""
-    what = compared.folder.sweep
-    drawn = panels(compared.times, what)
+    what, (times, _) = compared.folder.sweep, exposure(compared.folder)
+    drawn = panels(times, what)
     if not drawn:
         return None
     pictures = update_picture(drawn, what), recommendation_picture(drawn, what)
-    return Section.of("popularity", "Popularity", *pictures, frequency_table(compared.times))
+    return Section.of("popularity", "Popularity", *pictures, frequency_table(times))
 
 
 def panels(found: Sequence[Frequencies], what: Sweep | None) -> Panels:
     """The lines of a panel per curve of a sweep, or of one for the models of a small comparison."""
     by_label = {one.label: one for one in found}
     if what is None:
-        looks = drawing.curve_styles(list(by_label)).values()
-        lines = [(one.label, look.colour, one) for one, look in zip(found, looks)]
+        looks = drawing.curve_styles(list(by_label))
+        lines = [(one.label, looks[one.label]["color"], one) for one in found]
         return {"": lines} if 0 < len(lines) <= MOST else {}
     values = list(zip(map(value_text, what.values), drawing.ramp(len(what.values))))
     made = {
@@ -100,11 +100,10 @@ def _painted(
             if popularity is not None:
                 _rank_line(axes, popularity, most, **POPULARITY)
             drawing.logarithmic(axes, "y")
-            axes.set_xlim(0, most)
+            axes.set(xlim=(0, most), title=drawing.short(panel))
             drawing.few_ticks(axes, 5)
-            axes.set_title(drawing.short(panel))
             if place + across >= len(drawn):
-                axes.set_xlabel("item, most frequent first", labelpad=3)
+                axes.set_xlabel("item, most frequent first")
                 axes.tick_params(labelbottom=True)
             if place % across == 0:
                 axes.set_ylabel("share")
@@ -155,7 +154,7 @@ MOST_ROWS, MOST_COLUMNS = 24, 20  # of a map that can still be read
 
 def bias_section(compared: Compared) -> Section | None:
     """Where items have categories."""
-    found = compared.bias
+    _, found = exposure(compared.folder)
     if found is None or not found.shown:
         return None
     pictures = training_picture(found), disparity_picture(found)
@@ -182,7 +181,7 @@ def training_picture(found: Bias) -> drawing.Picture | None:
         for row, off in enumerate(deviation.tolist()):
             text = f"{number(100 * off, 1)} %" if np.isfinite(off) else ""
             axes.text(1.01, row, text, color=drawing.INK, **beside)
-        axes.set_xlabel("bias towards the category; 1: as often as its share of the items", labelpad=3)
+        axes.set_xlabel("bias towards the category; 1: as often as its share of the items")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, fontsize=8.5)
     far = int(np.nanargmax(np.abs(deviation)))
     return made.picture(

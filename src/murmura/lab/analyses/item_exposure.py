@@ -12,7 +12,7 @@ import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import resources
 
 import numpy as np
@@ -27,10 +27,9 @@ from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.lab.analyses.popularity_curves import head_share, rank_correlation
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import named_data
-from murmura.studies.sweep.folder import SweepPoint
-from murmura.studies.sweep.section import MEAN_DISPARITY
 
 PRINTED = "thesis_table_4_5.csv"
+MEAN_DISPARITY = "mean |BD|"  # how far lists depart from the training part, category by category
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,17 +135,12 @@ def bias(comparison: ComparisonFolder, found: Sequence[Frequencies]) -> Bias | N
     )
 
 
-def with_disparity(found: Sequence[SweepPoint], shown: Bias | None) -> list[SweepPoint]:
-    """The entries of a comparison with the mean |BD| of their lists, where the items have categories."""
-    made = []
-    for one in found:
-        if shown and one.label in shown.each_seed:
-            of_seeds = shown.mean_disparities(one.label)
-            found_too = one.found | {MEAN_DISPARITY: seed_interval(of_seeds).mean}
-            each = tuple(own | {MEAN_DISPARITY: value} for own, value in zip(one.each, of_seeds))
-            one = replace(one, found=found_too, each=each)
-        made.append(one)
-    return made
+@lru_cache(maxsize=1)
+def exposure(comparison: ComparisonFolder) -> tuple[list[Frequencies], Bias | None]:
+    """What several sections say of one comparison, read once; nothing where items were not counted."""
+    counted = comparison.kind == "comparison" and comparison.run.has("items.csv")
+    times = frequencies(comparison) if counted else []
+    return times, bias(comparison, times) if times else None
 
 
 def printed_bias(data: str) -> dict[str, float]:

@@ -9,18 +9,18 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Longs
 from murmura.evaluation.registry import title
+from murmura.lab.sweep.folder import FRESHNESS, NORMALISED, SweepPoint, entry_points, freshness
+from murmura.lab.sweep.section import number_at, plot_points
 from murmura.report.drawing import Picture, canvas, curve_height, curve_styles, logarithmic, note
 from murmura.report.page import Compared, Section
 from murmura.report.summary import decimals_for
 from murmura.report.table import NAME, Column, ReportTable, TableCell, plain_table
 from murmura.studies.search.folder import Trial
-from murmura.studies.sweep.folder import FRESHNESS, NORMALISED, SweepPoint, freshness
-from murmura.studies.sweep.section import number_at, plot_points
 
 
 def freshness_section(compared: Compared) -> Section | None:
     """Where a model was trained with several freshnesses."""
-    fresh, k = freshness(compared.points), compared.folder.cutoff
+    fresh, k = freshness(entry_points(compared.folder)), compared.folder.cutoff
     picture = freshness_picture(fresh, k)
     return Section.of("fresh", "Freshness", picture, freshness_table(fresh, k)) if picture else None
 
@@ -36,14 +36,14 @@ def freshness_picture(found: Sequence[SweepPoint], k: int) -> Picture | None:
     styles = curve_styles(list(lines))
     with canvas("freshness", 3.4, styles) as made:
         for name, ones in lines.items():
-            plot_points(made.axes, ones, NORMALISED, key, **styles[name].line())
+            plot_points(made.axes, ones, NORMALISED, key, **styles[name])
             for one in ones:
                 note(made.axes, one.found[NORMALISED], one.found[key], one.clients)
         logarithmic(made.axes, "x")
         made.axes.invert_xaxis()
-        made.axes.set(ylabel=f"{key}: {title(key)}", ylim=(0, None))
+        along = "normalised freshness: models delivered in an epoch / training rows"
+        made.axes.set(xlabel=along, ylabel=f"{key}: {title(key)}", ylim=(0, None))
         made.axes.margins(x=0.05, y=0.15)
-        made.axes.set_xlabel("normalised freshness: models delivered in an epoch / training rows", labelpad=3)
     said = "; ".join(
         f"{name}: " + ", ".join(f"{one.clients} clients {number_at(one, key)}" for one in ones)
         for name, ones in lines.items()
@@ -136,10 +136,9 @@ def convergence_picture(found: Sequence[ConvergenceCurve], metric: str) -> Pictu
     styles = curve_styles([one.label for one in found])
     with canvas("convergence", curve_height(styles), styles) as made:
         for one in found:
-            made.axes.plot(one.rounds, one.value, zorder=3, **styles[one.label].line(markevery=0.1))
+            made.axes.plot(one.rounds, one.value, zorder=3, markevery=0.1, **styles[one.label])
         logarithmic(made.axes, "x")
-        made.axes.set_xlabel("rounds", labelpad=2)
-        made.axes.set(ylabel=metric, ylim=(0, None))
+        made.axes.set(xlabel="rounds", ylabel=metric, ylim=(0, None))
     return made.picture(
         f"{metric} over rounds",
         f"{metric} on the validation part after so many rounds, one seed.",

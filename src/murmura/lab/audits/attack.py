@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,6 +13,8 @@ from murmura.core.contract import Algorithm, FederationInfo, History
 from murmura.core.population import Population
 from murmura.core.rng import Stream
 from murmura.core.update import SentUpdate
+
+Of = Literal["client", "person"]  # whose items are claimed: all of a client's, or each of its people's
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,11 @@ class AdversaryKnowledge:
     people: int  # in all clients together
     insiders: Mapping[int, Ints] = field(default_factory=dict)  # client -> its items, for attacks that learn
 
-    def average_items(self, of: Literal["client", "person"]) -> int:
+    def no_scores(self) -> Floats:
+        """Zeros for every client and item."""
+        return np.zeros((self.info.clients, self.info.items))
+
+    def average_items(self, of: Of) -> int:
         """How many items one person has on average, or a client of average size whose people chose alone."""
         share = self.popularity / max(1, self.people)
         members = self.people / max(1, self.info.clients)
@@ -51,13 +56,13 @@ class ItemClaims:
 
     scores: Floats  # (clients, items) higher: rather one of hers
     asserted: Bools  # (clients, items) what the attacker stakes its name on
-    of: Literal["client", "person"] = "client"
+    of: Of = "client"
     asked: Bools | None = None  # (clients, items) what is claimed about; None: everything
 
     @staticmethod
-    def best(scores: Floats, listed: Ints, n: int, of: Literal["client", "person"]) -> ItemClaims:
-        """Scores whose attacker asserts the n best of the items on offer; of equals the lower number."""
-        asserted = np.zeros(scores.shape, np.bool_)
+    def best(scores: Floats, known: AdversaryKnowledge, of: Of) -> ItemClaims:
+        """Scores of who asserts the best, as many as people have on average; of equals the lower number."""
+        asserted, listed, n = np.zeros(scores.shape, np.bool_), known.info.listed, known.average_items(of)
         order = listed[np.argsort(-scores[:, listed], axis=1, kind="stable")[:, :n]]
         np.put_along_axis(asserted, order, True, axis=1)
         return ItemClaims(scores, asserted, of)
@@ -78,27 +83,28 @@ class RatingQuestion:
         return int(self.person.max(initial=0)) + 1
 
 
-class Attack(ABC):
-    """An attack: whom it is against, and what it says it does."""
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """An attack: what it says it does, and whom it is against."""
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    against: ClassVar[tuple[str, ...]] = ()  # names of algorithms
+    name: str
+    title: str
+    _: KW_ONLY
+    against: tuple[str, ...] = ()  # names of algorithms
+    suits: Callable[[Algorithm], bool] = lambda algorithm: False  # where no name is given
     reads: ClassVar[Literal["updates", "sums"]] = "updates"
 
     def fits(self, algorithm: Algorithm) -> bool:
         """Whether it can be made on an algorithm."""
-        return algorithm.name in self.against
+        return algorithm.name in self.against if self.against else self.suits(algorithm)
 
 
+@dataclass(frozen=True, eq=False)
 class ItemAttack(Attack):
-    """Which items somebody has."""
+    """Which items somebody has: what the updates give away; without chance the stream is left alone."""
 
-    learns: ClassVar[bool] = False  # whether it is taught by some clients about the others
-
-    @abstractmethod
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """What the updates give away; an attack without chance leaves the stream alone."""
+    claims: Callable[[ObservedUpdates, AdversaryKnowledge, Stream], ItemClaims]
+    learns: bool = False  # whether it is taught by some clients about the others
 
 
 def claims_of(
@@ -120,41 +126,28 @@ def claims_of(
     return ItemClaims(scores, asserted, halves[0].of)
 
 
+@dataclass(frozen=True, eq=False)
 class RatingAttack(Attack):
-    """How somebody rated items, when some of her ratings are known already."""
+    """How somebody rated items, from the client's update and some of her ratings that are known already."""
 
-    @abstractmethod
-    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
-        """The ratings asked for, from the client's update and the hints."""
+    estimates: Callable[[ObservedUpdates, AdversaryKnowledge, RatingQuestion], Floats]
 
 
-class Reference(ItemAttack):
-    """Claims about clients or about people, without having read anything."""
-
-    def __init__(self, of: Literal["client", "person"] = "client") -> None:
-        self.of: Literal["client", "person"] = of
-
-
-class PopularityReference(Reference):
+def popularity_reference(of: Of) -> ItemAttack:
     """Says of everyone that she has what is popular."""
 
-    name: ClassVar[str] = "popularity"
-    title: ClassVar[str] = "no update read: the popular items"
+    def claims(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+        return ItemClaims.best(known.no_scores() + known.popularity, known, of)
 
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """The same for all; asserted are as many as people have on average."""
-        scores = np.tile(known.popularity.astype(np.float64), (known.info.clients, 1))
-        return ItemClaims.best(scores, known.info.listed, known.average_items(self.of), self.of)
+    return ItemAttack("popularity", "no update read: the popular items", claims)
 
 
-class ChanceReference(Reference):
-    """Says anything."""
+def chance_reference(of: Of) -> ItemAttack:
+    """Says anything: a number for every client and item."""
 
-    name: ClassVar[str] = "random"
-    title: ClassVar[str] = "no update read: a guess"
-
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """A number for every client and item."""
-        shape = (known.info.clients, known.info.items)
+    def claims(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+        shape = known.info.clients, known.info.items
         scores = stream.words(shape[0] * shape[1]).astype(np.float64).reshape(shape)
-        return ItemClaims.best(scores, known.info.listed, known.average_items(self.of), self.of)
+        return ItemClaims.best(scores, known, of)
+
+    return ItemAttack("random", "no update read: a guess", claims)

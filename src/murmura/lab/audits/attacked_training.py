@@ -30,18 +30,18 @@ from murmura.engine.visit import visit
 from murmura.lab.audits.attack import (
     AdversaryKnowledge,
     Attack,
-    ChanceReference,
     ItemAttack,
     ObservedUpdates,
-    PopularityReference,
+    Of,
     RatingAttack,
+    chance_reference,
     claims_of,
+    popularity_reference,
 )
-from murmura.lab.audits.fedsplit_updates import HintsAlone
+from murmura.lab.audits.fedsplit_updates import HINTS_ALONE
 from murmura.lab.audits.judge import SHARES, AttackScores, GuessScores, guess, judge, judge_traces
-from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores, canary_scores
-from murmura.lab.audits.sums.differencing import UploadAttack
-from murmura.lab.audits.sums.matched_filters import ModelMembership
+from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores, ModelMembership, canary_scores
+from murmura.lab.audits.sums.matched_filters import UploadAttack
 from murmura.lab.audits.sums.sum_attack import (
     ObservedSums,
     RowSpace,
@@ -56,7 +56,7 @@ VICTIMS = 300  # of attacks that play their victims, which takes time
 OWN = Purpose.OWN + 6  # the stream of guesses and hints
 SUMS = Purpose.OWN + 7  # the stream of victims, known halves and shadows
 AGAIN = 2**62  # added to a seed: the noise of another release
-REFERENCES = (PopularityReference, ChanceReference)  # who read nothing
+REFERENCES = (popularity_reference, chance_reference)  # who read nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,8 @@ class AttackedTraining:
         on_updates = [one for one in attacks if isinstance(one, ItemAttack)]
         made = [self.attacked(one) for one in (*on_sums, *on_updates)]
         about = {one.of for one in made}
-        nothing_read = [kind(of) for of in ("client", "person") if of in about for kind in REFERENCES]
+        both: tuple[Of, ...] = ("client", "person")
+        nothing_read = [kind(of) for of in both if of in about for kind in REFERENCES]
         return [*made, *map(self.attacked, nothing_read)]
 
     def guesses(self, attacks: Sequence[Attack]) -> list[GuessScores]:
@@ -126,7 +127,7 @@ class AttackedTraining:
             return []
         plan = self.fitted.plan
         stream = Rng(server_secret(plan.seed), 1).stream(OWN)
-        return guess([*ratings, HintsAlone()], self.updates, self.public, plan.people, stream, SHARES)
+        return guess([*ratings, HINTS_ALONE], self.updates, self.public, plan.people, stream, SHARES)
 
     def attacked(self, attack: Attack) -> AttackResult:
         """The verdict on an attack, with a stream of its own beginning."""

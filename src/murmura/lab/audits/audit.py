@@ -18,30 +18,55 @@ from pydantic import TypeAdapter
 
 from murmura.algorithms import ALGORITHMS
 from murmura.core.arrays import Floats
-from murmura.core.errors import RunError, SettingError
+from murmura.core.contract import Algorithm
+from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
+from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.plan import federation_info
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
+from murmura.lab.audits import fedsplit_updates, individual_updates, poisoned_training
 from murmura.lab.audits.attack import Attack
 from murmura.lab.audits.attacked_training import AttackedTraining, AttackResult
 from murmura.lab.audits.colluding_clients import PoisoningAttack
-from murmura.lab.audits.fedsplit_updates import HintsAlone
+from murmura.lab.audits.fedsplit_updates import HINTS_ALONE
 from murmura.lab.audits.judge import AttackScores, known_mean
 from murmura.lab.audits.poisoned_training import DEFAULT, Intervals, PoisoningFinding, PoisoningPlan, poison
-from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
+from murmura.lab.audits.sums import canaries, matched_filters
 from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores
 from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import data_of, located, refuse_other_data
 from murmura.studies.fit.run import prepare_run, read_config
 
+# every attack by its name on the command line, in the order in which they are made; docs/audit.md has them all
+KINDS = (individual_updates, fedsplit_updates, matched_filters, canaries, poisoned_training)
+ATTACKS: dict[str, Attack] = {one.name: one for kind in KINDS for one in kind.ATTACKS}
+
+
+def attack(name: str) -> Attack:
+    """The attack of that name."""
+    if name not in ATTACKS:
+        raise SettingError(unknown_name("attack", name, tuple(ATTACKS)))
+    return ATTACKS[name]
+
+
+def attacks_on(algorithm: Algorithm, sums: bool = False) -> tuple[Attack, ...]:
+    """Every attack that fits the updates of an algorithm; without any, or if `sums` are read, on sums.
+
+    An adversary who reads single updates has no use for their sums.
+    """
+    fitting = [found for found in ATTACKS.values() if found.fits(algorithm)]
+    single = [found for found in fitting if found.reads == "updates"]
+    return tuple(found for found in fitting if found.reads == "sums") if sums or not single else tuple(single)
+
+
 FILE = "audit.json"
 ENTRIES = "entries"  # in the file of a comparison: label -> what was found
-HINTS = HintsAlone.name  # the reference of guessed ratings
+HINTS = HINTS_ALONE.name  # the reference of guessed ratings
 EPSILON, CLAIMED = "epsilon at least", "claimed epsilon"
 
 
@@ -273,13 +298,9 @@ def keeps_attacks(run: Run, names: Sequence[str]) -> bool:
 
 def read_audits(run: Run) -> dict[str, Audit]:
     """What a folder keeps of audits: of its method, or of every entry of a comparison by its label."""
-    if not run.has(FILE):
-        return {}
-    kept = run.read(FILE)
-    try:
-        entries = kept[ENTRIES] if ENTRIES in kept else {str(kept["method"]): kept}
-        return TypeAdapter(dict[str, Audit]).validate_python(entries)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise RunError(
-            f"{run.path / FILE} is damaged: it is no audit; delete it and run `murmura audit {run.path}` again."
-        ) from None
+    several = ENTRIES in run.read_object(FILE)
+    again = f"run `murmura audit {run.path}` again"
+    if several:
+        return run.read_typed(FILE, dict[str, Audit], ENTRIES, again) or {}
+    one = run.read_typed(FILE, Audit, "", again)
+    return {one.method: one} if one else {}

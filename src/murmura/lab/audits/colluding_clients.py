@@ -8,10 +8,9 @@ same sum: it is clipped and rounded like every update, unless an attack uses up 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,40 +33,6 @@ class Lie:
 
     update: Update
     beyond: float | None = None  # without the clip: a share of what the sum may be long
-
-
-class ColludingClients(ABC):
-    """Clients who work together against a federation."""
-
-    @abstractmethod
-    def among(self, phase: Phase, round: int, clients: Ints) -> Bools:
-        """Which of the clients called lie in this exchange."""
-
-    @abstractmethod
-    def lie(self, phase: Phase, context: RoundContext) -> Lie | None:
-        """What each of them sends; None: this time they are honest."""
-
-    def check(self, plan: RoundPlan) -> None:
-        """Refuse a training in which nothing bounds them."""
-        if not plan.chains:
-            raise SettingError(
-                "lies need a channel whose bounds they keep to, but there is none; set channel=secure-sum."
-            )
-
-    def called(
-        self, plan: RoundPlan, phase: Phase, context: RoundContext, clients: Ints
-    ) -> tuple[Ints, MaliciousSum | None]:
-        """Who of the clients called lies in this exchange, and the channel their lies are in; None: nobody."""
-        chain, lying = plan.chains.get(phase.name), clients[self.among(phase, context.round, clients)]
-        if chain is None or not len(lying) or len(lying) == len(clients):
-            return clients[:0], None
-        lie = self.lie(phase, context)
-        if lie is None:
-            return clients[:0], None
-        total = np.zeros(chain.words, np.int64)
-        for client in lying.tolist():
-            total += vector_of(lie, chain, plan.people.rng(client, context.round), len(clients))
-        return lying, MaliciousSum(chain, total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +70,18 @@ Kind = Literal["cold", "popular"]
 
 
 @dataclass(frozen=True, eq=False)
-class Conspiracy(ColludingClients):
-    """Liars of one training."""
+class PoisoningAttack(Attack):
+    """What liars send in an exchange, and about which item; no lie: what they would send anyway."""
+
+    lie: Callable[[MaliciousView], Lie | None]
+    _: KW_ONLY
+    target: Kind | None = None  # of which kind the item is that it moves; None: it has no target
+    alone: Literal["never", "counting", "always"] = "never"  # when one device lies for all
+
+
+@dataclass(frozen=True, eq=False)
+class Conspiracy:
+    """Clients of one training who work together against it."""
 
     attack: PoisoningAttack
     algorithm: Algorithm
@@ -116,17 +91,36 @@ class Conspiracy(ColludingClients):
     seed: int = 0
     memory: dict[str, NDArray[Any]] = field(default_factory=dict)  # what they noted in earlier rounds
 
-    def among(self, phase: Phase, round: int, clients: Ints) -> Bools:
+    def among(self, phase: Phase, clients: Ints) -> Bools:
         """Those who lie in this exchange; of an attack by one device the first of them, or of the cohort."""
         lying: Bools = self.malicious[clients]
-        if self.attack.alone(phase) and len(clients):
+        alone = self.attack.alone == "always" or (self.attack.alone == "counting" and counts_clients(phase))
+        if alone and len(clients):
             first = int(np.argmax(lying))  # where none of them was called: whoever is the first
             lying = np.arange(len(clients)) == first
         return lying
 
-    def lie(self, phase: Phase, context: RoundContext) -> Lie | None:
-        """What each of them sends."""
-        return self.attack.lie(MaliciousView(self, phase, context))
+    def check(self, plan: RoundPlan) -> None:
+        """Refuse a training in which nothing bounds them."""
+        if not plan.chains:
+            raise SettingError(
+                "lies need a channel whose bounds they keep to, but there is none; set channel=secure-sum."
+            )
+
+    def called(
+        self, plan: RoundPlan, phase: Phase, context: RoundContext, clients: Ints
+    ) -> tuple[Ints, MaliciousSum | None]:
+        """Who of the clients called lies in this exchange, and the channel their lies are in; None: nobody."""
+        chain, lying = plan.chains.get(phase.name), clients[self.among(phase, clients)]
+        if chain is None or not len(lying) or len(lying) == len(clients):
+            return clients[:0], None
+        lie = self.attack.lie(MaliciousView(self, phase, context))
+        if lie is None:
+            return clients[:0], None
+        total = np.zeros(chain.words, np.int64)
+        for client in lying.tolist():
+            total += vector_of(lie, chain, plan.people.rng(client, context.round), len(clients))
+        return lying, MaliciousSum(chain, total)
 
     def history(self, client: int) -> History:
         """What a liar holds; of which she would share everything."""
@@ -190,8 +184,7 @@ class MaliciousView:
 
     def honest(self) -> Update:
         """What some of the liars would send together if they were honest."""
-        updates = [self._step(one) for one in self.known()]
-        return sum_of(updates)
+        return sum_of([self._step(one) for one in self.known()])
 
     def lifting(self) -> NDArray[Any]:
         """The direction in which the row of the target must move to score higher for everybody, of length 1.
@@ -205,8 +198,7 @@ class MaliciousView:
         for one in self.known():
             mine = np.append(one.item, np.int32(t)) if t not in one.item else one.item
             time = None if one.time is None else np.append(one.time, one.time.max(initial=0))[: len(mine)]
-            added = History.private(mine, 1.0, time=time)
-            added = replace(added, consent=np.ones(len(added)))
+            added = replace(History.private(mine, 1.0, time=time), consent=np.ones(len(mine)))
             total += self.rows_of(self._step(added, blank), np.array([t], np.int32)).sum(axis=0)
         memory[name] = total
         length = float(np.sqrt((total**2).sum()))
@@ -271,21 +263,6 @@ class MaliciousView:
         return algorithm.client_step(at, state, history, rng)[1]
 
 
-class PoisoningAttack(Attack):
-    """What liars send, and which item it is about."""
-
-    target: ClassVar[Kind | None] = None  # of which kind the item is that it moves; None: it has no target
-    by_share: ClassVar[bool] = True  # whether it depends on how many lie
-
-    def alone(self, phase: Phase) -> bool:
-        """Whether one device alone lies in this exchange."""
-        return not self.by_share
-
-    @abstractmethod
-    def lie(self, view: MaliciousView) -> Lie | None:
-        """What each liar sends in an exchange; None: what it would send anyway."""
-
-
 def counts_clients(phase: Phase) -> bool:
     """Whether every number of an exchange is held to a bound of its own, as counts are."""
     return all(table.exact is not None or table.bound is not None for table in phase.sends.tables)
@@ -293,10 +270,7 @@ def counts_clients(phase: Phase) -> bool:
 
 def sum_of(updates: list[Update]) -> Update:
     """The sum of at least one update."""
-    total = updates[0]
-    for update in updates[1:]:
-        total = total + update
-    return total
+    return sum(updates[1:], updates[0])
 
 
 def scaled(update: Update, by: float) -> Update:

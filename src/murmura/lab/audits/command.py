@@ -15,6 +15,7 @@ from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
     from murmura.lab.audits.audit import Audit
+    from murmura.studies.configuration import FitConfig
 
 
 @options.takes_reading
@@ -53,11 +54,12 @@ def audit(
     """
     from murmura.data.reading import READING_KEYS
     from murmura.engine.run_folder import Run
-    from murmura.lab.audits.audit import audit_folder, audit_run, keeps_attacks
+    from murmura.lab.audits.audit import audit_folder, audit_run, keeps_attacks, require_attackable
     from murmura.lab.audits.poisoned_training import PoisoningPlan
     from murmura.lab.audits.section import audit_section
     from murmura.report.page import Compared
     from murmura.studies.compare.folder import read_runs
+    from murmura.studies.configuration import DataConfig, FitConfig
 
     if (folder is None) == (not data):
         raise SettingError(
@@ -72,51 +74,41 @@ def audit(
             f"an audit of a run has the run's own model, settings and seed, but got {', '.join(given)}; "
             "leave that out, or give --data instead of the run."
         )
-    place = folder or _fitted(data, model, protocol, settings, seed, data_dir, reading, out)
-    several = "models" in Run.open(place).config
+    if folder is None:
+        require_attackable(model)
+        rules = protocol or ("fedsplit" if model.startswith("fedsplit") else "fpl")
+        source = DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading)
+        config = FitConfig(data=source, protocol=rules, model={"name": model}, seed=seed)
+        folder = _fitted(config.with_settings(settings), out)
+    several = "models" in Run.open(folder).config
     if several and seeds != 1:
         raise SettingError("an audit of a comparison has the comparison's seeds; leave --seeds out.")
     with progress() as listener:
         if several:
-            found = audit_folder(place, attack, data_dir, listener)
+            found = audit_folder(folder, attack, data_dir, listener)
         else:
             poisoning_plan = PoisoningPlan(tuple(liars), target) if liars else PoisoningPlan(target=target)
-            one = audit_run(place, attack, data_dir, listener, seeds, poisoning_plan)
+            one = audit_run(folder, attack, data_dir, listener, seeds, poisoning_plan)
             found = {one.method: one}
     if as_json:
         for label, audited in found.items():
             for line in lines(label, audited):
                 typer.echo(json.dumps(line, ensure_ascii=False))
     else:
-        section = audit_section(found, Compared(read_runs(place)))
+        section = audit_section(found, Compared(read_runs(folder)))
         for table in section.tables if section else ():
             show_table(table)
-    if several and not keeps_attacks(Run.open(place), attack):
+    if several and not keeps_attacks(Run.open(folder), attack):
         say("the folder keeps its audit with other attacks; delete its audit.json to keep this one.")
-    say(f"run folder: {place}")
-    write_report(place)
+    say(f"run folder: {folder}")
+    write_report(folder)
 
 
-def _fitted(
-    data: str,
-    model: str,
-    protocol: str,
-    settings: list[str],
-    seed: int,
-    data_dir: Path | None,
-    reading: options.Reading,
-    out: Path | None,
-) -> Path:
+def _fitted(config: FitConfig, out: Path | None) -> Path:
     """Fit the model first, in a folder of its own."""
-    from murmura.lab.audits.audit import require_attackable
-    from murmura.studies.configuration import DataConfig, FitConfig
     from murmura.studies.fit.run import fit_run
 
-    require_attackable(model)
-    rules = protocol or ("fedsplit" if model.startswith("fedsplit") else "fpl")
-    source = DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading)
-    config = FitConfig(data=source, protocol=rules, model={"name": model}, seed=seed).with_settings(settings)
-    place = options.new_folder(out, data, model, "audit")
+    place = options.new_folder(out, config.data.name, str(config.model["name"]), "audit")
     with progress() as listener:
         fit_run(config, place, listener, on_message=say)
     return place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,11 +11,12 @@ from murmura.core.rng import Stream
 from murmura.core.update import SentUpdate
 from murmura.lab.audits.attack import AdversaryKnowledge, ItemAttack, ItemClaims, ObservedUpdates
 
+PHASE = "train"
 TOLERANCE = 1e-4  # of the largest multiple: far above single precision, far below what an own item leaves
 
 
-class FcfItems(ItemAttack):
-    """Items for which an upload says something else than that they are not hers.
+def fcf_items(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+    """Items for which an upload says something else than that they are not hers, by the clearest upload.
 
     Attacks on the updates of FCF (Ammad-ud-din et al., arXiv 1901.09888): what one upload says.
 
@@ -27,23 +28,14 @@ class FcfItems(ItemAttack):
                         does not have the multiple is -p_u . q_i. Whoever takes that off has 0 left there, and
                         elsewhere what she has
     """
-
-    name: ClassVar[str] = "fcf-items"
-    title: ClassVar[str] = "rows that come, or that differ from those of items somebody does not have"
-    against: ClassVar[tuple[str, ...]] = ("fcf", "fcf-paper")
-
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """By how far the clearest of her uploads is from that of somebody without the item."""
-        scores = np.zeros((known.info.clients, known.info.items))
-        dense = "alpha" in known.settings  # the paper's form answers for all items on offer
-        for sent in observed.phase("train"):
-            if dense:
-                listed = known.info.listed
-                mine = scores[sent.client]
-                mine[listed] = np.maximum(mine[listed], beyond_absence(sent, known))
-            else:
-                scores[sent.client, sent.update.tables["items"].index] = 1.0
-        return ItemClaims(scores, scores > TOLERANCE)
+    scores, listed = known.no_scores(), known.info.listed
+    for sent in observed.phase(PHASE):
+        mine = scores[sent.client]
+        if "alpha" in known.settings:  # the paper's form answers for all items on offer
+            mine[listed] = np.maximum(mine[listed], beyond_absence(sent, known))
+        else:
+            mine[sent.update.tables["items"].index] = 1.0
+    return ItemClaims(scores, scores > TOLERANCE)
 
 
 def beyond_absence(sent: SentUpdate, known: AdversaryKnowledge) -> Floats:
@@ -60,7 +52,6 @@ def beyond_absence(sent: SentUpdate, known: AdversaryKnowledge) -> Floats:
     return left
 
 
-PHASE = "train"
 SMALLEST = 1e-6  # a bias gradient below is too small to divide by
 TOLERANCES = {"float32": 2e-5, "float64": 1e-8}  # a few roundings of numbers around 1
 
@@ -99,71 +90,43 @@ def negatives(sent_update: SentUpdate, known: AdversaryKnowledge) -> UploadNegat
     return UploadNegatives(item, -values[:, k], p)
 
 
-class FplSigns(ItemAttack):
-    """Items whose bias somebody raised are hers; of the others rather those she never lowered."""
-
-    name: ClassVar[str] = "fpl-signs"
-    title: ClassVar[str] = "items whose bias gradient is positive"
-    against: ClassVar[tuple[str, ...]] = ("fpl",)
-
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """Raised items by how often, above all others by how seldom they were lowered."""
-        raised, lowered = np.zeros((2, known.info.clients, known.info.items))
-        k = int(known.settings["factors"])
-        for sent_update in observed.phase(PHASE):
-            rows = sent_update.update.tables["items"]
-            raised[sent_update.client, rows.index] += rows.values[:, k] > 0
-            lowered[sent_update.client, rows.index] += rows.values[:, k] < 0
-        scores = np.where(raised > 0, len(observed.updates) + raised, -lowered)
-        return ItemClaims(scores, raised > 0)
+def fpl_signs(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+    """Items whose bias somebody raised are hers, rather the often raised; of the others the seldom lowered."""
+    raised, lowered = known.no_scores(), known.no_scores()
+    k = int(known.settings["factors"])
+    for sent_update in observed.phase(PHASE):
+        rows = sent_update.update.tables["items"]
+        raised[sent_update.client, rows.index] += rows.values[:, k] > 0
+        lowered[sent_update.client, rows.index] += rows.values[:, k] < 0
+    scores = np.where(raised > 0, len(observed.updates) + raised, -lowered)
+    return ItemClaims(scores, raised > 0)
 
 
-class FplAbsence(ItemAttack):
-    """Rank items by how seldom their row was sent; meant for people who share no positive."""
-
-    name: ClassVar[str] = "fpl-absence"
-    title: ClassVar[str] = "items whose row never comes"
-    against: ClassVar[tuple[str, ...]] = ("fpl",)
-
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """Nothing is certain, so nothing is asserted."""
-        scores = np.zeros((known.info.clients, known.info.items))
-        for sent_update in observed.phase(PHASE):
-            scores[sent_update.client, sent_update.update.tables["items"].index] -= 1
-        return ItemClaims(scores, np.zeros(scores.shape, np.bool_))
+def fpl_absence(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+    """Items by how seldom their row was sent, of people who share no positive; nothing is certain."""
+    scores = known.no_scores()
+    for sent_update in observed.phase(PHASE):
+        scores[sent_update.client, sent_update.update.tables["items"].index] -= 1
+    return ItemClaims(scores, np.zeros(scores.shape, np.bool_))
 
 
-class FplInversion(ItemAttack):
+def fpl_inversion(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
     """The recommender turned round: somebody's own ranking of all items, from her last upload."""
-
-    name: ClassVar[str] = "fpl-inversion"
-    title: ClassVar[str] = "p_u from a negative's row, then her own ranking"
-    against: ClassVar[tuple[str, ...]] = ("fpl",)
-
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """Asserted are the best, as many as people have on average."""
-        scores = np.zeros((known.info.clients, known.info.items))
-        for sent_update in observed.phase(PHASE):
-            rows = negatives(sent_update, known)
-            if len(rows.item):
-                p = rows.p[np.argmax(rows.g)]  # the row that rounding disturbs least
-                scores[sent_update.client] = sent_update.model["b"] + sent_update.model["Q"] @ p
-        return ItemClaims.best(scores, known.info.listed, known.average_items("client"), "client")
+    scores = known.no_scores()
+    for sent_update in observed.phase(PHASE):
+        rows = negatives(sent_update, known)
+        if len(rows.item):
+            p = rows.p[np.argmax(rows.g)]  # the row that rounding disturbs least
+            scores[sent_update.client] = sent_update.model["b"] + sent_update.model["Q"] @ p
+    return ItemClaims.best(scores, known, "client")
 
 
-class FplResiduals(ItemAttack):
-    """Vote for the item whose score is the hidden positive's; every row of every upload has one vote."""
-
-    name: ClassVar[str] = "fpl-residuals"
-    title: ClassVar[str] = "the hidden positive's score in a negative's row"
-    against: ClassVar[tuple[str, ...]] = ("fpl",)
-
-    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
-        """By votes; one is enough for an assertion."""
-        votes = np.zeros((known.info.clients, known.info.items))
-        for sent_update in observed.phase(PHASE):
-            np.add.at(votes[sent_update.client], matches(sent_update, known), 1)
-        return ItemClaims(votes, votes > 0)
+def fpl_residuals(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+    """Every row of every upload votes for the item whose score is the hidden positive's; a vote is enough."""
+    votes = known.no_scores()
+    for sent_update in observed.phase(PHASE):
+        np.add.at(votes[sent_update.client], matches(sent_update, known), 1)
+    return ItemClaims(votes, votes > 0)
 
 
 def matches(sent_update: SentUpdate, known: AdversaryKnowledge) -> Ints:
@@ -179,3 +142,17 @@ def matches(sent_update: SentUpdate, known: AdversaryKnowledge) -> Ints:
     only = near.sum(axis=1) == 1
     found: Ints = listed[near[only].argmax(axis=1)]
     return found
+
+
+FCF_TITLE = "rows that come, or that differ from those of items somebody does not have"
+ATTACKS = (
+    ItemAttack("fcf-items", FCF_TITLE, fcf_items, against=("fcf", "fcf-paper")),
+    ItemAttack("fpl-signs", "items whose bias gradient is positive", fpl_signs, against=("fpl",)),
+    ItemAttack("fpl-absence", "items whose row never comes", fpl_absence, against=("fpl",)),
+    ItemAttack(
+        "fpl-inversion", "p_u from a negative's row, then her own ranking", fpl_inversion, against=("fpl",)
+    ),
+    ItemAttack(
+        "fpl-residuals", "the hidden positive's score in a negative's row", fpl_residuals, against=("fpl",)
+    ),
+)

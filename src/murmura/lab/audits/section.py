@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from murmura.evaluation.intervals import Interval
-from murmura.lab.audits.audit import EPSILON, HINTS, Audit, Finding, HintFinding, read_audits
+from murmura.lab.audits.audit import EPSILON, HINTS, Audit, HintFinding, read_audits
 from murmura.lab.audits.judge import FALSE_ALARMS
 from murmura.report import drawing
 from murmura.report.page import Compared, Section, words
 from murmura.report.sections.metrics import scatter, upwards
-from murmura.report.summary import ModelSummary, Results, is_number
+from murmura.report.summary import Results, is_number
 from murmura.report.table import MISSING, NONE, ReportTable, TableCell, plain_table
 
 REFERENCES = ("popularity", "random")
@@ -49,59 +49,59 @@ def audit_section(found: Mapping[str, Audit], compared: Compared) -> Section | N
 
 @dataclass(frozen=True)
 class AuditFigure:
-    """One figure of audits, with its column's heading."""
+    """One figure of an audit, under its column's heading."""
 
-    name: str
     meaning: str
-    of: Callable[[Audit], Interval]  # what the attacker has; not a number where the attack does not apply
-    without: Callable[[Audit], Interval]  # what somebody has who reads no update
+    value: Interval  # what the attacker has; not a number where the attack does not apply
+    without: Interval  # what somebody has who reads no update
     attack: str = ""  # what was done
     drawn: bool = True
 
 
-def audit_figures(found: Mapping[str, Audit]) -> list[AuditFigure]:
-    """Every figure the audits have: of attacks on items, and of that on ratings with a share of them known."""
-    every = (one for audit in found.values() for one in audit.findings)
-    attacks = {one.attack: one for one in every if one.attack not in REFERENCES}
-    shares = KNOWN if any(audit.points for audit in found.values()) else ()
-    return [*map(_attack_figure, attacks.values()), *map(_ratings_figure, shares)]
+def audit_figures(audit: Audit) -> dict[str, AuditFigure]:
+    """The figures of attacks on items, and of that on ratings with a share of them known."""
+    made: dict[str, AuditFigure] = {}
+    for one in audit.findings:
+        if one.attack not in REFERENCES:
+            measure, meaning = next(main for main in WORDS["main"].items() if main[0] in one.values)
+            figure = AuditFigure(meaning, one.values[measure], NOTHING[measure], f"{one.attack}: {one.title}.")
+            made.setdefault(f"{one.attack} {measure}", figure)
+    for share in KNOWN if audit.points else ():
+        known = [one for one in audit.points if one.kind == "ratings" and math.isclose(one.share, share)]
+        exact = {one.attack != HINTS: one.values["exact/unknown"] for one in reversed(known)}
+        meaning = "unknown ratings guessed to the star, when so many single ones are known"
+        values = exact.get(True, MISSING), exact.get(False, MISSING)
+        made[f"exact, {100 * share:.0f} % known"] = AuditFigure(meaning, *values, drawn=share == KNOWN[1])
+    return made
 
 
-def _attack_figure(asked: Finding) -> AuditFigure:
-    measure, meaning = next(one for one in WORDS["main"].items() if one[0] in asked.values)
-
-    def of(audit: Audit) -> Interval:
-        mine = (one.values for one in audit.findings if one.attack == asked.attack)
-        return next(mine, {}).get(measure, MISSING)
-
-    name, attack = f"{asked.attack} {measure}", f"{asked.attack}: {asked.title}."
-    return AuditFigure(name, meaning, of, lambda _: NOTHING[measure], attack)
+def every_figure(found: Mapping[str, Audit]) -> dict[str, AuditFigure]:
+    """Those of all audits, attacks on items first; what is known without one is that of the largest audit."""
+    every = {
+        name: one for audit in (*found.values(), _largest(found)) for name, one in audit_figures(audit).items()
+    }
+    return dict(sorted(every.items(), key=lambda one: not one[1].attack))
 
 
-def _ratings_figure(share: float) -> AuditFigure:
-    def exact(audit: Audit, read: bool = True) -> Interval:
-        known = (one for one in audit.points if one.kind == "ratings" and math.isclose(one.share, share))
-        return next((one.values["exact/unknown"] for one in known if (one.attack != HINTS) == read), MISSING)
-
-    name = f"exact, {100 * share:.0f} % known"
-    meaning = "unknown ratings guessed to the star, when so many single ones are known"
-    return AuditFigure(name, meaning, exact, lambda audit: exact(audit, False), drawn=share == KNOWN[1])
+def _largest(found: Mapping[str, Audit]) -> Audit:
+    return max(found.values(), key=lambda audit: len(audit.points))
 
 
 def audited_entries_table(found: Mapping[str, Audit], results: Results) -> ReportTable:
     """A row for each entry: how well it predicts, what it sends, and every figure."""
-    keys, figures = [*_accuracy(results), SENT], audit_figures(found)
+    keys, figures = [*_accuracy(results), SENT], every_figure(found)
     lines = {line.label: line.values for line in results.lines}
     rows: list[Sequence[Any]] = []
     for label, audit in found.items():
         known = ((lines.get(label, {}).get(key, MISSING).mean, 3) for key in keys)
-        rows.append((label, *known, *(figure.of(audit) for figure in figures)))
-    most = max(found.values(), key=lambda audit: len(audit.points))
-    rows.append(("no update read", *(None for _ in keys), *(figure.without(most) for figure in figures)))
-    notes = [figure.attack for figure in figures if figure.attack]
-    notes.append(f"Means with 95 % bootstrap intervals over clients; {seeds_sentence(most)}.")
+        own = audit_figures(audit)
+        rows.append((label, *known, *(own[name].value if name in own else MISSING for name in figures)))
+    rows.append(("no update read", *(None for _ in keys), *(one.without for one in figures.values())))
+    notes = [one.attack for one in figures.values() if one.attack]
+    seeds = seeds_sentence(_largest(found))
+    notes.append(f"Means with 95 % bootstrap intervals over clients; {seeds}.")
     notes += [f"{label}: {said}" for label, audit in found.items() for said in _summed(audit)]
-    heads = {"model": "", **dict.fromkeys(keys, ""), **{figure.name: figure.meaning for figure in figures}}
+    heads = {"model": "", **dict.fromkeys(keys, ""), **{name: one.meaning for name, one in figures.items()}}
     title = "How well it predicts, and what its updates give away"
     return plain_table("audit", title, heads, rows, *notes)
 
@@ -113,19 +113,26 @@ def _summed(audit: Audit) -> list[str]:
 
 def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> drawing.Picture | None:
     """Accuracy against the figures, one panel each."""
-    lines = [_with(line, found[line.label]) for line in results.lines if line.label in found]
-    shown = [figure.name for figure in audit_figures(found) if figure.drawn][-PANELS:]
+    lines = []  # with what was found among their values
+    for line in results.lines:
+        if audit := found.get(line.label):
+            own = {name: one.value for name, one in audit_figures(audit).items()}
+            lines.append(replace(line, values=line.values | own))
+    shown = [name for name, one in every_figure(found).items() if one.drawn][-PANELS:]
     if not (accuracy := _accuracy(results)) or len(lines) < 2 or not shown:
         return None
-    key = accuracy[-1]
+    keys, said = [accuracy[-1], *shown], []
+    for line in lines:
+        known = (f"{key} {line.values[key].mean:.3f}" for key in keys if is_number(line.values.get(key)))
+        said.append(f"{line.label}: {', '.join(known)}")
     with drawing.canvas("audit-leaks", HEIGHT) as made:
         for place, (axes, name) in enumerate(zip(made.row(len(shown)), shown)):
             having = [line for line in lines if is_number(line.values.get(name))]
-            scatter(axes, having, name, key, name_y=place == 0)
+            scatter(axes, having, name, keys[0], name_y=place == 0)
     return made.picture(
-        f"{key} against what updates give away",
-        f"{upwards(key)}, left gives away less. A pm-AUC of .5 is nothing beyond what is popular.",
-        "; ".join(_said(line, [key, *shown]) for line in lines) + ".",
+        f"{keys[0]} against what updates give away",
+        f"{upwards(keys[0])}, left gives away less. A pm-AUC of .5 is nothing beyond what is popular.",
+        "; ".join(said) + ".",
     )
 
 
@@ -133,17 +140,6 @@ def _accuracy(results: Results) -> list[str]:
     """The errors over groups and over ratings, or the metric the models are ordered by."""
     errors: list[str] = [key for key in ("MSE", "RMSE/ratings") if key in results.metrics]
     return errors or ([results.primary] if results.primary else [])
-
-
-def _with(line: ModelSummary, audit: Audit) -> ModelSummary:
-    """A line with what was found among its values."""
-    found = {figure.name: figure.of(audit) for figure in audit_figures({line.label: audit})}
-    return replace(line, values=line.values | found)
-
-
-def _said(line: ModelSummary, keys: Sequence[str]) -> str:
-    values = [f"{key} {line.values[key].mean:.3f}" for key in keys if is_number(line.values.get(key))]
-    return f"{line.label}: {', '.join(values)}"
 
 
 def findings_table(found: Audit) -> ReportTable | None:
@@ -194,11 +190,10 @@ def roc_picture(found: Audit) -> drawing.Picture | None:
         (axes,) = made.panels(1, 2)
         for name, points in curves.items():
             shown = [(x, y) for x, y in points if y > 0]
-            axes.plot([x for x, _ in shown], [y for _, y in shown], **styles[name].line(markersize=3))
+            axes.plot([x for x, _ in shown], [y for _, y in shown], **styles[name] | {"markersize": 3})
         axes.plot([1e-4, 1], [1e-4, 1], color="0.6", linewidth=0.8, linestyle=":")
         drawing.logarithmic(axes, "x", "y")
-        axes.set_xlabel("false alarms", labelpad=2)
-        axes.set_ylabel("found")
+        axes.set(xlabel="false alarms", ylabel="found")
     said = (f"{name}: {dict(points).get(FALSE_ALARMS, 0.0):.3f}" for name, points in curves.items())
     return made.picture(
         "Rounds somebody was in, found at so many false alarms",
@@ -272,9 +267,7 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
             for name, (attack, score) in curves.items():
                 mine = [one for one in found.points if (one.attack, one.kind) == (attack, kind)]
                 _curve(axes, mine, score, styles[name])
-            axes.set_title(TITLES[kind])
-            axes.set_xlabel("known before, %", labelpad=2)
-            axes.set_ylim(bottom=0)
+            axes.set(title=TITLES[kind], xlabel="known before, %", ylim=(0, None))
         row[0].set_ylabel("relative error")
     half = [one for one in found.points if one.kind == "ratings" and one.share == 0.5]
     half.sort(key=lambda one: attacks.index(one.attack))
@@ -288,8 +281,8 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
     )
 
 
-def _curve(axes: drawing.Axes, points: Sequence[HintFinding], score: str, look: drawing.CurveStyle) -> None:
+def _curve(axes: drawing.Axes, points: Sequence[HintFinding], score: str, look: dict[str, Any]) -> None:
     known = [(100 * one.share, one.values[score]) for one in points if is_number(one.values[score])]
     x, low, high = [x for x, _ in known], [one.low for _, one in known], [one.high for _, one in known]
-    axes.plot(x, [one.mean for _, one in known], **look.line(markersize=3))
-    axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
+    axes.plot(x, [one.mean for _, one in known], **look | {"markersize": 3})
+    axes.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)

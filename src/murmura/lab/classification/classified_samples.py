@@ -1,26 +1,32 @@
-"""How many of their held-out samples clients classify rightly, after training and after every round of it.
+"""How many of their held-out samples clients classify rightly, and how fast they learn it (thesis, 5.5.4).
 
-A. Ferrara's thesis, section 5.5.4.
+A run folder keeps `accuracy.csv` (every client after every round), `answers.csv` (which samples were classified
+rightly in the end), `confusion.csv` and the spread of weights in `metrics.json`. From these the entries of a
+comparison are held against one of them, seed by seed.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.catalogue import Split
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, RunError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Method, Model
 from murmura.core.progress import Progress
-from murmura.engine.experiment import CURVE, ExperimentResult
+from murmura.engine.experiment import CURVE, ExperimentResult, Tables
 from murmura.engine.run_folder import Run
+from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.evaluation.measure import Evaluation
 from murmura.evaluation.registry import ACCURACY, TARGETS, target_key
+from murmura.evaluation.significance import compare_values, holm
+from murmura.studies.compare.folder import ComparisonFolder
 
 ANSWERS, CONFUSION = "answers.csv", "confusion.csv"  # right or wrong; label by label, how many got which answer
 CHECKPOINT_EVERY = 10  # rounds
@@ -40,7 +46,7 @@ def trained(method: Method, split: Split, seed: int, progress: Progress, run: Ru
     return replace(found, evaluation=replace(found.evaluation, values=values))
 
 
-def scored(model: Model, split: Split, seconds: dict[str, float]) -> ExperimentResult:
+def scored(model: Model, split: Split, seconds: Mapping[str, float]) -> ExperimentResult:
     """The accuracy of clients on their own test samples, which labels got which answers, and what was right."""
     started, test = time.perf_counter(), split.test
     assert test.samples is not None
@@ -48,18 +54,10 @@ def scored(model: Model, split: Split, seconds: dict[str, float]) -> ExperimentR
     table = confusion(predicted, test.value, test.samples.classes)
     evaluation = accuracies(predicted, test.value, test.user)
     times = {**seconds, "classify": time.perf_counter() - started}
-    right = predicted == test.value
-    return ExperimentResult(evaluation, None, model, times, model.cost(), confusion=table, right=right)
-
-
-def record_classified(run: Run, outcome: ExperimentResult, test: Interactions) -> None:
-    """Write which labels got which answers, and which samples were classified rightly."""
-    if outcome.confusion is not None:
-        answers = range(len(outcome.confusion))
-        rows = ((label, *row) for label, row in enumerate(outcome.confusion.tolist()))
-        run.write_table(CONFUSION, ["label", *map(str, answers)], rows)
-    if outcome.right is not None:
-        record_answers(run, outcome.right, test)
+    rows = [(label, *row) for label, row in enumerate(table.tolist())]
+    tables: Tables = {CONFUSION: (["label", *map(str, range(len(table)))], rows)}
+    tables[ANSWERS] = ("user", "right"), answers_of(predicted == test.value, test)
+    return ExperimentResult(evaluation, None, model, times, model.cost(), tables)
 
 
 def local_accuracy(right: Bools, user: Ints, users: int) -> Floats:
@@ -163,13 +161,146 @@ class CurveRecorder:
             self.run.write_table(CURVE, ("round", *names), rows)
 
 
-def record_answers(run: Run, right: Bools, test: Interactions) -> None:
-    """Write which held-out samples of every client were classified rightly: a digit each, 1 right, 0 wrong."""
+def answers_of(right: Bools, test: Interactions) -> list[tuple[str, str]]:
+    """Which held-out samples of every client were classified rightly: a digit each, 1 right, 0 wrong."""
     digits = np.where(right, "1", "0")[np.argsort(test.user, kind="stable")]
     ends = np.cumsum(test.user_counts).tolist()
-    rows = [
+    return [
         (name, "".join(digits[start:end].tolist()))
         for name, start, end in zip(test.users.labels.tolist(), [0, *ends], ends)
         if end > start
     ]
-    run.write_table(ANSWERS, ("user", "right"), rows)
+
+
+WEIGHTS = ("effective clients", "smallest weight", "largest weight", "capped")
+AGREEMENT = ("both right", "only the baseline right", "only this one right", "both wrong")
+ALPHA = 0.05  # of all comparisons with the baseline together
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedSeed:
+    """One finished run of a classifier."""
+
+    curve: LearningCurve  # its test sets count as equal where the run has no answers
+    right: Bools | None = None  # (samples,) client by client
+    confusion: Longs | None = None  # (classes, classes) rightly, taken for
+    weights: dict[str, float] = field(default_factory=dict)  # of WEIGHTS, where it weights its clients
+
+    def rounds_to(self, share: float, target: float) -> float:
+        """The first round with so many clients above the target; the last one where there is none."""
+        found = self.curve.rounds_to(share, target)
+        return float(len(self.curve.accuracy)) if math.isnan(found) else found
+
+    def reaches(self, share: float, target: float) -> bool:
+        """Whether there is such a round."""
+        return not math.isnan(self.curve.rounds_to(share, target))
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedEntry:
+    """One line of a comparison: its finished seeds."""
+
+    label: str
+    seeds: dict[int, LearnedSeed]
+
+    def common(self, other: LearnedEntry) -> list[tuple[LearnedSeed, LearnedSeed]]:
+        """Both with the same seed: the same first model, the same clients in every round."""
+        return [(one, other.seeds[seed]) for seed, one in self.seeds.items() if seed in other.seeds]
+
+
+@dataclass(frozen=True)
+class NoiseTest:
+    """The mean accuracy over rounds of one entry against the baseline, over their common seeds."""
+
+    label: str
+    seeds: int
+    difference: Interval  # entry - baseline, at the level of all intervals together
+    p: float  # paired t-test over seeds, Holm-corrected
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the difference is more than what seeds make."""
+        return self.p < ALPHA
+
+
+def read_learning(comparison: ComparisonFolder) -> list[LearnedEntry]:
+    """Every entry with a finished run that was scored after every round."""
+    found = []
+    for model in comparison.models:
+        if seeds := {part.seed: read_seed(part) for part in model.done if part.has(CURVE)}:
+            found.append(LearnedEntry(model.label, seeds))
+    return found
+
+
+def read_seed(run: Run) -> LearnedSeed:
+    """One finished run; refuses files that do not fit each other."""
+    right, confusion = None, None
+    try:
+        header, lines = run.read_table(CURVE)
+        accuracy = np.array(lines, np.float64).reshape(len(lines), len(header))[:, 1:]
+        clients, held_out = header[1:], np.ones(len(header) - 1, np.int64)
+        if run.has(ANSWERS):
+            digits = {row[0]: row[1] for row in run.read_table(ANSWERS)[1]}
+            held_out = np.array([len(digits[client]) for client in clients], np.int64)
+            right = np.array([int(one) for client in clients for one in digits[client]], np.int64) == 1
+        if run.has(CONFUSION):
+            confusion = np.array([row[1:] for row in run.read_table(CONFUSION)[1]], np.int64)
+        weights = {key: run.metrics[key] for key in WEIGHTS if key in run.metrics}
+        return LearnedSeed(LearningCurve(accuracy, held_out), right, confusion, weights)
+    except (ValueError, KeyError, TypeError):
+        raise RunError(f"{run.path} is damaged: {CURVE} and {ANSWERS} do not fit; run it again.") from None
+
+
+def baseline_of(entries: Sequence[LearnedEntry], comparison: ComparisonFolder, asked: str) -> LearnedEntry:
+    """The entry others are held against: the one asked for, else FedAvg's weights by size, else the first."""
+    by_size = [one.label for one in comparison.models if one.settings.get("criteria") == ["dataset_size"]]
+    wanted = [one for label in (asked, *by_size) for one in entries if one.label == label]
+    return (wanted or list(entries))[0]
+
+
+def weighted_accuracy(entry: LearnedEntry) -> Floats:
+    """The accuracy after every round, seed by seed: (seeds, rounds), as long as all of them ran."""
+    curves = [seed.curve.weighted for seed in entry.seeds.values()]
+    shortest = min(map(len, curves))
+    return np.stack([curve[:shortest] for curve in curves])
+
+
+def noise_tests(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> dict[str, NoiseTest]:
+    """Every other entry with a seed in common, by label; intervals and tests corrected for their number."""
+    pairs = {one.label: one.common(baseline) for one in entries if one is not baseline}
+    pairs = {label: some for label, some in pairs.items() if some}
+    level = 1 - ALPHA / max(1, len(pairs))
+    made = []
+    for label, some in pairs.items():
+        ours, theirs = (np.array([pair[side].curve.weighted.mean() for pair in some]) for side in (0, 1))
+        test = compare_values(ours, theirs, "t")
+        interval = seed_interval((ours - theirs).tolist(), level=level)
+        made.append(NoiseTest(label, len(some), interval, test.p))
+    adjusted = holm([one.p for one in made])
+    return {one.label: replace(one, p=float(p)) for one, p in zip(made, adjusted)}
+
+
+def agreement(entry: LearnedEntry, baseline: LearnedEntry) -> dict[str, list[float]]:
+    """Tables 5.2, 5.4 and 5.6 seed by seed: samples that each, or both, classify rightly in the last round."""
+    found: dict[str, list[float]] = {key: [] for key in AGREEMENT}
+    for one, base in entry.common(baseline):
+        own, its = one.right, base.right
+        if own is not None and its is not None and len(own) == len(its):
+            for key, of in zip(AGREEMENT, (own & its, ~own & its, own & ~its, ~(own | its))):
+                found[key].append(float(of.sum()))
+    return found if found[AGREEMENT[0]] else {}
+
+
+def printed_like(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> dict[str, dict[str, Interval]]:
+    """By label what the thesis prints: rounds, the last one where a target is not reached; and agreements."""
+    found: dict[str, dict[str, Interval]] = {}
+    for entry in entries:
+        values = {
+            rounds_name(share, target): [seed.rounds_to(share, target) for seed in entry.seeds.values()]
+            for target in TARGETS
+            for share in SHARES
+        }
+        if entry is not baseline:
+            values |= agreement(entry, baseline)
+        found[entry.label] = {key: seed_interval(each) for key, each in values.items()}
+    return found

@@ -39,8 +39,8 @@ from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import SparseRows, Update
-from murmura.neural import require_torch
-from murmura.neural.classifier_layout import ClassifierLayout
+from murmura.lab.classification.classifier_layout import ClassifierLayout
+from murmura.lab.neural import require_torch
 
 Units = Count | Literal[0]
 
@@ -100,7 +100,7 @@ class FederatedAveraging(Algorithm):
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """Eq. 5.2: epochs of gradient descent on the samples its owner lends; how far they led leaves."""
         require_torch(self.name)
-        from murmura.neural.classifier import descend
+        from murmura.lab.classification.classifier import descend
 
         own = samples_of(history)
         own = own.rows(rng.stream(Purpose.COINS).coins(own.consent))
@@ -123,7 +123,7 @@ class FederatedAveraging(Algorithm):
 
     def client_predict(self, context: RoundContext, state: ClientState, queries: NDArray[Any]) -> Floats:
         """The label of each sample."""
-        from murmura.neural.classifier import answer
+        from murmura.lab.classification.classifier import answer
 
         return answer(self.layout(context.info), context.model, queries).astype(np.float64)
 

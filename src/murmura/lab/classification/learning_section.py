@@ -10,13 +10,12 @@ import numpy as np
 
 from murmura.core.arrays import Floats
 from murmura.evaluation.registry import TARGETS
-from murmura.lab.classification.classified_samples import SHARES
-from murmura.lab.classification.learning import (
+from murmura.lab.classification.classified_samples import (
     AGREEMENT,
     ALPHA,
+    SHARES,
     WEIGHTS,
     LearnedEntry,
-    LearnedSeed,
     NoiseTest,
     agreement,
     baseline_of,
@@ -28,7 +27,7 @@ from murmura.report.drawing import Canvas, Picture, canvas, curve_height, curve_
 from murmura.report.page import Compared, Section
 from murmura.report.sections.differences import p_cell
 from murmura.report.sections.traffic import thinned
-from murmura.report.table import NONE, ReportTable, TableCell, interval_cell, number, number_cell, plain_table
+from murmura.report.table import NONE, ReportTable, TableCell, interval_cell, number, plain_table
 
 MARKS = 10  # markers along a line
 LAST = "†"  # a seed that does not reach the target counts with its last round
@@ -62,8 +61,13 @@ def accuracy_curves(entries: Sequence[LearnedEntry]) -> Picture:
 
 def difference_curves(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> Picture | None:
     """How far each other entry is from the baseline after every round, seed by seed; None without others."""
-    others = {entry.label: entry.common(baseline) for entry in entries if entry is not baseline}
-    curves = {label: _differences(pairs) for label, pairs in others.items() if pairs}
+    curves = {}
+    for entry in entries:
+        pairs = () if entry is baseline else entry.common(baseline)
+        rounds = min((len(one.curve.weighted) for pair in pairs for one in pair), default=0)  # that all ran
+        if pairs:
+            seeds = [own.curve.weighted[:rounds] - base.curve.weighted[:rounds] for own, base in pairs]
+            curves[entry.label] = np.stack(seeds)
     if not curves:
         return None
     return _painted("learning-differences", curves, f"accuracy, minus {baseline.label}").picture(
@@ -72,12 +76,6 @@ def difference_curves(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -
         "the least to the most of any seed; a band on both sides of 0 is no difference.",
         f"Difference after the last round: {_ends(curves)}.",
     )
-
-
-def _differences(pairs: Sequence[tuple[LearnedSeed, LearnedSeed]]) -> Floats:
-    """Seed by seed, over the rounds that all of them ran."""
-    rounds = min(len(one.curve.weighted) for pair in pairs for one in pair)
-    return np.stack([own.curve.weighted[:rounds] - base.curve.weighted[:rounds] for own, base in pairs])
 
 
 def _ends(curves: Mapping[str, Floats]) -> str:
@@ -94,16 +92,13 @@ def _painted(
         for place, (label, found) in enumerate(curves.items()):
             rounds = thinned(found.shape[1])
             first, step = place * len(rounds) // (MARKS * len(curves)), max(1, len(rounds) // MARKS)
-            look = styles[label].line(markevery=(min(first, len(rounds) - 1), step))
-            axes.plot(rounds + 1, found.mean(axis=0)[rounds], zorder=3, **look)
+            marked = (min(first, len(rounds) - 1), step)
+            axes.plot(rounds + 1, found.mean(axis=0)[rounds], zorder=3, markevery=marked, **styles[label])
             if len(found) > 1:
                 low, high = found.min(axis=0)[rounds], found.max(axis=0)[rounds]
-                axes.fill_between(rounds + 1, low, high, color=styles[label].colour, alpha=0.12, linewidth=0)
-        axes.set_xlabel("round", labelpad=2)
-        axes.set_ylabel(what)
+                axes.fill_between(rounds + 1, low, high, color=styles[label]["color"], alpha=0.12, linewidth=0)
+        axes.set(xlabel="round", ylabel=what, **({} if limits is None else {"ylim": limits}))
         few_ticks(axes, 10, whole=True)
-        if limits is not None:
-            axes.set_ylim(*limits)
         axes.margins(x=0.01)
     return made
 
@@ -168,7 +163,8 @@ def learning_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> R
     for entry in entries:
         curves, seeds = weighted_accuracy(entry), list(entry.seeds.values())
         accuracy = [_spread(values.tolist(), 4, ends=4) for values in (curves[:, -1], curves.mean(axis=1))]
-        weights = [_weight(seeds, key) for key in WEIGHTS]
+        known = ([seed.weights[key] for seed in seeds if key in seed.weights] for key in WEIGHTS)
+        weights = [_spread(one if len({*one}) > 1 else one[:1], 3, ends=3) for one in known]
         rows.append((entry.label, len(seeds), *accuracy, *_noise(tests.get(entry.label)), *weights))
     heads = {
         "model": "",
@@ -207,11 +203,6 @@ def _noise(test: NoiseTest | None) -> tuple[Any, Any, str]:
     return interval_cell(test.difference, 4), p_cell(test.p), verdict
 
 
-def _weight(seeds: Sequence[LearnedSeed], key: str) -> TableCell:
-    known = [seed.weights[key] for seed in seeds if key in seed.weights]
-    return _spread(known, 3, ends=3) if len(set(known)) > 1 else number_cell(known[0] if known else None, 3)
-
-
 def agreement_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> ReportTable | None:
     """Which samples the baseline and each entry classify rightly (tables 5.2, 5.4, 5.6)."""
     rows = []
@@ -219,7 +210,9 @@ def agreement_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> 
         found = {} if entry is baseline else agreement(entry, baseline)
         if found:
             counts = [_spread(found[key], 1 if len(found[key]) > 1 else 0) for key in AGREEMENT]
-            rows.append((entry.label, *counts, (_by_chance(found), 1)))
+            both, base, own, neither = (np.array(found[key]) for key in AGREEMENT)
+            chance = (base + neither) * (own + neither) / (both + base + own + neither)
+            rows.append((entry.label, *counts, (float(chance.mean()), 1)))
     if not rows:
         return None
     heads = {
@@ -236,11 +229,6 @@ def agreement_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> 
     )
     title = f"Samples classified rightly by {baseline.label} and by others"
     return plain_table("agreement", title, heads, rows, note)
-
-
-def _by_chance(found: dict[str, list[float]]) -> float:
-    both, base, own, neither = (np.array(found[key]) for key in AGREEMENT)
-    return float(((base + neither) * (own + neither) / (both + base + own + neither)).mean())
 
 
 def class_table(entries: Sequence[LearnedEntry]) -> ReportTable | None:

@@ -42,9 +42,7 @@ class PartitionIid:
     def apply(self, data: Interactions) -> Split:
         """Deal the training file at random."""
         order = np.random.default_rng([self.seed, DEAL]).permutation(training_samples(data, self.kind))
-        size = _at_least_one(len(order), self.clients, self.kind)
-        parts = order[: size * self.clients].reshape(self.clients, size)
-        return _finish(self, data, _subsampled(parts, self.images, self.seed, self.kind))
+        return _finish(self, data, _subsampled(_equal_parts(order, self.clients, self.kind), self))
 
 
 @settings
@@ -66,11 +64,9 @@ class PartitionShards:
         """Deal shards of the training file."""
         samples = training_samples(data, self.kind)
         order = samples[np.argsort(_labels(data)[samples], kind="stable")]
-        n = self.clients * self.shards
-        size = _at_least_one(len(order), n, self.kind)
-        dealt = np.random.default_rng([self.seed, DEAL]).permutation(n)
-        parts = order[: n * size].reshape(n, size)[dealt].reshape(self.clients, self.shards * size)
-        return _finish(self, data, _subsampled(parts, self.images, self.seed, self.kind))
+        shards = _equal_parts(order, self.clients * self.shards, self.kind)
+        dealt = np.random.default_rng([self.seed, DEAL]).permutation(len(shards))
+        return _finish(self, data, _subsampled(shards[dealt].reshape(self.clients, -1), self))
 
 
 @settings
@@ -132,23 +128,25 @@ def _labels(data: Interactions) -> Ints:
     return label
 
 
-def _at_least_one(samples: int, parts: int, kind: str) -> int:
-    """How many samples each of so many equal parts has."""
-    if samples < parts:
-        raise DataError(f"{kind} must make {parts:,} parts, but has {samples:,} samples; lower clients.")
-    return samples // parts
+def _equal_parts(order: Longs, parts: int, kind: str) -> Longs:
+    """Samples cut into so many equal parts, one row each; what does not fill a part is left over."""
+    if len(order) < parts:
+        raise DataError(f"{kind} must make {parts:,} parts, but has {len(order):,} samples; lower clients.")
+    size = len(order) // parts
+    return order[: size * parts].reshape(parts, size)
 
 
-def _subsampled(parts: Longs, images: int | None, seed: int, kind: str) -> Parts:
-    """So many samples of each part, drawn at random."""
+def _subsampled(parts: Longs, rule: PartitionIid | PartitionShards) -> Parts:
+    """As many samples of each part as its client keeps, drawn at random."""
+    images = rule.images
     if images is None:
         return list(parts)
     if images > parts.shape[1]:
         raise DataError(
-            f"{kind} must leave {images:,} samples to each of {len(parts):,} clients, but the part of a client "
-            f"has {parts.shape[1]:,}; lower images or clients."
+            f"{rule.kind} must leave {images:,} samples to each of {len(parts):,} clients, but the part of a "
+            f"client has {parts.shape[1]:,}; lower images or clients."
         )
-    return list(np.random.default_rng([seed, KEEP]).permuted(parts, axis=1)[:, :images])
+    return list(np.random.default_rng([rule.seed, KEEP]).permuted(parts, axis=1)[:, :images])
 
 
 def _filled(parts: list[Longs], smallest: int, rng: np.random.Generator) -> Parts:

@@ -16,10 +16,12 @@ import numpy as np
 
 from murmura.algorithms import algorithm
 from murmura.core.arrays import Floats
-from murmura.core.catalogue import Dataset
+from murmura.core.catalogue import Dataset, Split
 from murmura.core.errors import RunError
+from murmura.core.model import Model
 from murmura.core.schedule import Schedule
 from murmura.data.splits.random_holdout import CoveredRandomHoldout
+from murmura.engine.experiment import Tables
 from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import seed_interval
 from murmura.studies.compare.comparison_plan import plan
@@ -28,6 +30,7 @@ from murmura.studies.compare.run import compare
 from murmura.studies.methods import defaults
 
 FILE = "per_group.csv"
+HEADER = ("group", "members", "ratings", "held out", "RMSE", "MSE", "left out because")
 ALONE, CENTRAL = "cnmf-groups", "cnmf"
 GROUPING = ("groups", "smallest", "largest", "group_column", "user_column")
 CUTOFFS = (0.84, 0.96)  # of section 4.3: its best rival's error, and where its own groups have that on average
@@ -264,3 +267,21 @@ def central_splits(
         each = plan(dataset, f"{PROTOCOL}:seed={split_seed}", {model: settings}, seed=number, source=source)
         for line in compare(each, folder / f"split-{split_seed}"):
             yield {"split_seed": split_seed, "mse": line.values["MSE"], "rmse": line.values["RMSE"]}
+
+
+def group_errors(model: Model, split: Split, predicted: Floats) -> tuple[dict[str, float], Tables]:
+    """RMSE and MSE as means over groups, and a line per group; people in none are passed over."""
+    clients = model.clients
+    assert clients is not None
+    of, n, trained = clients.of, len(clients.names), clients.of[split.train.user]
+    owner = of[split.test.user]
+    inside = owner >= 0
+    held_out = np.bincount(owner[inside], minlength=n)
+    squares = np.bincount(owner[inside], ((predicted - split.test.value) ** 2)[inside], minlength=n)
+    mse = np.divide(squares, held_out, out=np.full(n, np.nan), where=held_out > 0)
+    counts = np.bincount(of[of >= 0], minlength=n), np.bincount(trained[trained >= 0], minlength=n), held_out
+    columns = [column.tolist() for column in (*counts, np.sqrt(mse), mse)]
+    whys = [clients.refused.get(group, "") for group in range(n)]
+    known = mse[held_out > 0]
+    values = {"RMSE": float(np.sqrt(known).mean()), "MSE": float(known.mean())}
+    return values, {FILE: (HEADER, list(zip(clients.names, *columns, whys)))}

@@ -40,18 +40,16 @@ def gain_picture(found: GroupTable) -> Picture:
     with canvas("groups", HEIGHT, looks) as made:
         panels = made.panels(4, 1, sharex=True, height_ratios=(3, 2, 1.3, 1.3))
         x = np.arange(len(order))
-        panels[0].plot(x, groups.alone[order], color=CENTRAL, **dots)
-        panels[0].plot(x, groups.after[order], color=FEDERATED, **dots)
-        panels[0].set_ylabel("MSE")
-        panels[1].plot(x, change[order], color=CURVES[0], **dots)
+        shown = [(0, groups.alone, CENTRAL), (0, groups.after, FEDERATED), (1, change, CURVES[0])]
+        shown += [(2, groups.members, MUTED), (3, groups.ratings, MUTED)]
+        for place, column, colour in shown:
+            panels[place].plot(x, column[order], color=colour, **dots)
         panels[1].axhline(0, color=MUTED, linewidth=0.8)
-        panels[1].set_ylabel("change of MSE")
-        for axes, column, name in zip(panels[2:], (groups.members, groups.ratings), ("members", "ratings")):
-            axes.plot(x, column[order], color=MUTED, **dots)
+        for axes, name in zip(panels, ("MSE", "change of MSE", "members", "ratings")):
             axes.set_ylabel(name)
-            axes.set_ylim(bottom=0)
-        panels[0].set_ylim(bottom=0)
-        panels[3].set_xlabel("groups of all groupings, the largest gain first", labelpad=2)
+            if axes is not panels[1]:
+                axes.set_ylim(bottom=0)
+        panels[3].set_xlabel("groups of all groupings, the largest gain first")
     better = int((change < 0).sum())
     gain = -float(change[change < 0].mean()) if better else 0.0
     return made.picture(

@@ -20,29 +20,28 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import Field
 
-from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.fedsplit import FEDSPLIT, FedSplit
 from murmura.algorithms.fedsplit.groups import mark, unable
-from murmura.algorithms.fedsplit.presets import FEDSPLIT
 from murmura.algorithms.preset import ONCE
 from murmura.core.arrays import Floats, Ints
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError
-from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.locks import is_empty, locked
 from murmura.core.rng import Purpose, Rng, Words, server_secret
-from murmura.core.settings import Count, as_dict, field_names, from_dict, settings
+from murmura.core.settings import Count, as_dict, field_names, settings
 from murmura.core.update import SentUpdate
 from murmura.engine.fit import fit
+from murmura.engine.part_files import PartFiles
 from murmura.engine.plan import Plan
 from murmura.kernels.factorisation.cnmf_steps import (
     CnmfSettings,
@@ -61,12 +60,12 @@ from murmura.studies.compare.run import compare
 from murmura.studies.methods import resolved_settings
 from murmura.studies.search.space import Range
 from murmura.studies.search.tpe import distributions, open_study
-from murmura.studies.worker_pool import processes
+from murmura.studies.worker_pool import as_finished, processes
 
-RANGES = {"alpha": (0.04, 0.08), "beta": (0.04, 0.08), "gamma": (0.01, 0.04), "delta": (0.01, 0.04)} | {
-    "eta_w": (0.002, 0.009),
-    "eta_h": (0.002, 0.009),
-}
+RANGES = {
+    "alpha": (0.04, 0.08), "beta": (0.04, 0.08), "gamma": (0.01, 0.04), "delta": (0.01, 0.04),
+    "eta_w": (0.002, 0.009), "eta_h": (0.002, 0.009),
+}  # fmt: skip
 MOST = 20  # factors
 T = TypeVar("T")
 RANKS = tuple(range(2, 31, 2))  # K of the joint factorisation, as in the paper
@@ -180,9 +179,21 @@ def tune(ratings: GroupRatings, tuning: Tuning) -> GroupChoice:
     return GroupChoice(chosen, len(folds.parts), float(study.best_value))
 
 
-def saved_choices(groups: Mapping[str, GroupRatings], folder: Path) -> dict[str, GroupChoice]:
-    """What the folder already holds of these groups, given under their keys."""
-    return {key: read_saved(folder, key, _choice) for key in groups if (folder / f"{key}.json").is_file()}
+def saved(folder: Path, keys: Iterable[str], kind: type[T]) -> dict[str, T]:
+    """What this or an earlier call kept under these keys."""
+    files = PartFiles(folder)
+    found = {key: files.read_typed(f"{key}.json", kind, "", "tune again") for key in keys}
+    return {key: one for key, one in found.items() if one is not None}
+
+
+def make_all(
+    work: Callable[..., Any], tasks: Mapping[str, tuple[Any, ...]], folder: Path, workers: int, kind: type[T]
+) -> Iterator[tuple[str, T]]:
+    """Have work done side by side; each answer is kept under its key as soon as it is found."""
+    with processes(workers) as pool:
+        for key, made in as_finished(pool, ((key, partial(work, *task)) for key, task in tasks.items())):
+            PartFiles(folder).write_json(f"{key}.json", made.result())
+            yield key, saved(folder, [key], kind)[key]
 
 
 def tune_all(
@@ -190,45 +201,13 @@ def tune_all(
 ) -> Iterator[tuple[str, GroupChoice]]:
     """What every group chose, as they finish; each is kept in `folder` under its key."""
     longest_first = sorted(groups, key=lambda key: -len(groups[key].value))  # no worker is left alone with it
-    for key in _make(_tuned, {key: (groups[key], tuning) for key in longest_first}, folder, workers):
-        yield key, read_saved(folder, key, _choice)
+    tasks = {key: (groups[key], tuning) for key in longest_first}
+    return make_all(_tuned, tasks, folder, workers, GroupChoice)
 
 
-def _tuned(group: GroupRatings, tuning: Tuning) -> str:
+def _tuned(group: GroupRatings, tuning: Tuning) -> dict[str, Any]:
     choice = tune(group, tuning)
-    kept = {"tuning": as_dict(tuning), **vars(choice), "settings": as_dict(choice.settings)}
-    return json.dumps(kept, indent=1)
-
-
-def _choice(kept: Any) -> GroupChoice:
-    loss = kept["loss"]
-    settings = from_dict(CnmfSettings, kept["settings"])
-    return GroupChoice(settings, int(kept["folds"]), None if loss is None else float(loss))
-
-
-def _make(
-    work: Callable[..., str], tasks: Mapping[str, tuple[Any, ...]], folder: Path, workers: int
-) -> Iterator[str]:
-    """Have work done side by side; each answer is kept as soon as it is found. The keys, as they finish."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with processes(workers) as pool:
-        asked = {pool.submit(_save, folder / f"{key}.json", work, task): key for key, task in tasks.items()}
-        for future in as_completed(asked):
-            future.result()
-            yield asked[future]
-
-
-def _save(file: Path, work: Callable[..., str], task: tuple[Any, ...]) -> None:
-    write_whole(file, work(*task).encode())
-
-
-def read_saved(folder: Path, key: str, take: Callable[[Any], T]) -> T:
-    """What `take` makes of a JSON file that this or an earlier call kept."""
-    file = folder / f"{key}.json"
-    try:
-        return take(json.loads(file.read_text(encoding="utf-8")))
-    except (ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{file} must be a choice that was kept, but is damaged ({error}); delete it.") from None
+    return {"tuning": as_dict(tuning), **vars(choice), "settings": as_dict(choice.settings)}
 
 
 @dataclass(frozen=True)
@@ -290,7 +269,7 @@ def _choices(
 ) -> dict[str, GroupChoice]:
     """What everyone chose, by key; says what was kept before it tunes the others."""
     groups = {one.key(request.tuning): one for one in tasks}
-    tuned = saved_choices(groups, folder)
+    tuned = saved(folder, groups, GroupChoice)
     left = {key: one for key, one in groups.items() if key not in tuned}
     listener(f"{len(tuned)} of {len(groups)} choices are kept in {folder}; {len(left)} are left to tune.")
     ratings, started = sum(len(one.value) for one in left.values()), time.perf_counter()
@@ -340,17 +319,17 @@ def _ranks(
         settings = {name: as_dict(one) for name, one in chosen.items()}
         key = _key(train.fingerprint, groups.tolist(), settings, number, RANKS)
         tasks[key] = (train, groups, chosen, number)
-    left = {key: task for key, task in tasks.items() if not (folder / f"{key}.json").is_file()}
+    known = saved(folder, tasks, dict[str, int])
+    left = {key: task for key, task in tasks.items() if key not in known}
     if left:
         listener(
             f"looking for K of {len(left)} of {len(tasks)} joint factorisations: minutes each on large data."
         )
-    for _ in _make(_rank, left, folder, workers):
-        pass
-    return [read_saved(folder, key, lambda kept: int(kept["K"])) for key in tasks]
+    known |= make_all(_rank, left, folder, workers, dict[str, int])
+    return [known[key]["K"] for key in tasks]
 
 
-def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int) -> str:
+def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int) -> dict[str, int]:
     """The K that predicts held-out entries of the groups' updates best, as it is kept."""
     updates: list[SentUpdate] = []
     method = FedSplit(factors=MOST, patterns=1, joint_epochs=1, tuned=tuned)
@@ -362,4 +341,4 @@ def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], num
             H = np.zeros((train.n_items, MOST), np.float32)
             H[rows.index] = rows.values[:, :MOST]
             columns.append(H[:, H.any(axis=0)])
-    return json.dumps({"K": best_rank(np.hstack(columns), RANKS, np.random.default_rng([number, 17]))})
+    return {"K": best_rank(np.hstack(columns), RANKS, np.random.default_rng([number, 17]))}

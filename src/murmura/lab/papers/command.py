@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from murmura.core.progress import Progress
     from murmura.lab.papers.data_facts import DataFacts
     from murmura.lab.papers.experiments import Experiment, Row
-    from murmura.lab.papers.reproduce import ExperimentPlace
+    from murmura.lab.papers.reproduce import ExperimentPlace, FitListener
 
 reproduce_app = typer.Typer(
     no_args_is_help=True, help="The papers' tables and figures of results, one command each."
@@ -32,16 +32,16 @@ HERE = Path("runs") / "reproduce"
 def list_all(data_dir: options.DataDir = None) -> None:
     """List the experiments: on every data set the result that is kept, or what it lacks."""
     from murmura.lab.papers.experiments import experiment, experiment_names
-    from murmura.lab.papers.published_results import PLACE, checkout
+    from murmura.lab.papers.published_results import kept_results
 
-    rows, root = [], checkout()
+    rows, kept = [], kept_results()
     for name in experiment_names():
         one = experiment(name)
-        states = _states(one, root and root / PLACE, data_dir)
+        states = _states(one, kept, data_dir)
         for place, (data, state) in enumerate(states.items()):
             rows.append([*([name, one.title] if place == 0 else ["", ""]), data, state])
     table("experiments", ["name", "what", "data", "state"], rows, text=True)
-    if root is None:
+    if kept is None:
         say("an installed package does not carry the kept results; they are in docs/results of the repository")
 
 
@@ -105,7 +105,7 @@ def run(
     data_dir: options.DataDir = None,
 ) -> None:
     """Run an experiment and write its page; fetches nothing. After an interruption the same command goes on."""
-    from murmura.lab.papers.reproduce import reproduce
+    from murmura.lab.papers.reproduce import fits, reproduce
 
     team = options.team(workers, cluster, cluster_tls)
     shown, places = _places(name, data, quick, out or HERE, data_dir)
@@ -117,9 +117,11 @@ def run(
         if not quick:
             say(_forecast(place.experiment, place.data))
         with progress() as listener:
-            printer = _FitPrinter(listener, place)
-            reproduce(place, team, printer)
-            printer.end()
+            started = time.perf_counter()
+            listener.begin(f"{place.experiment.name} on {place.data}", fits(place.experiment))
+            reproduce(place, team, _teller(listener))
+            listener.end()
+            say(f"finished after {(time.perf_counter() - started) / 60:.1f} min")
     _finish(shown, places, out or HERE)
     if quick:
         _show_numbers(out or HERE, shown.name)
@@ -127,15 +129,13 @@ def run(
 
 def _show_numbers(out: Path, name: str) -> None:
     """What was printed beside what came out, row by row, from the file that was written."""
-    import csv
+    from murmura.engine.part_files import PartFiles
 
-    path = out / f"{name}.csv"
-    if not path.is_file():
+    if not (files := PartFiles(out)).has(f"{name}.csv"):
         return
-    with path.open(encoding="utf-8", newline="") as file:
-        found = [row for row in csv.DictReader(file) if row["ours"]]
-    shown = ("data", "row", "metric", "printed", "ours", "verdict")
-    rows = [[_number(row[key]) if key in ("printed", "ours") else row[key] for key in shown] for row in found]
+    shown: dict[str, Any] = dict.fromkeys(("data", "row", "metric", "printed", "ours", "verdict"), str)
+    shown |= {"printed": _number, "ours": _number}
+    rows = [[*row] for row in files.read_columns(f"{name}.csv", **shown) if row[4]]
     table(
         f"{name} --quick: one seed, few values to choose from", list(shown), rows, ["row", "metric", "verdict"]
     )
@@ -155,12 +155,11 @@ def keep_run(
 ) -> None:
     """Keep what a whole run wrote, beside the kept results of its other data sets."""
     from murmura.lab.papers.experiments import experiment
-    from murmura.lab.papers.published_results import PLACE, checkout, publish
+    from murmura.lab.papers.published_results import kept_results, publish
 
-    root = checkout()
-    if into is None and root is None:
+    if (place := into or kept_results()) is None:
         raise SettingError("--into must name a folder: an installed package has no kept results.")
-    for path in publish(experiment(name), out or HERE, into or (root or Path()) / PLACE):
+    for path in publish(experiment(name), out or HERE, place):
         say(str(path))
 
 
@@ -274,28 +273,15 @@ def _space(axes: Mapping[str, object]) -> str:
     return ", ".join(f"{key}={value}" for key, value in axes.items())
 
 
-class _FitPrinter:
+def _teller(listener: Progress) -> FitListener:
     """Tells a person how far it is: a bar where there is a screen, a line per fit where there is none."""
 
-    def __init__(self, listener: Progress, place: ExperimentPlace) -> None:
-        self.listener, self.place = listener, place
-        self.begun = False
-        self.started = time.perf_counter()
-
-    def __call__(self, what: str, seconds: float, done: int, total: int, left: float) -> None:
-        """A fit is finished."""
-        if not self.begun:
-            self.listener.begin(f"{self.place.experiment.name} on {self.place.data}", total)
-            self.begun = True
-        self.listener.advance()
+    def tell(what: str, seconds: float, done: int, total: int, left: float) -> None:
+        listener.advance()
         if seconds:  # otherwise it was there before
             say(f"[{done}/{total}, about {left / 60:.0f} min left] {what} ({seconds:.0f} s)")
 
-    def end(self) -> None:
-        """Everything is finished."""
-        if self.begun:
-            self.listener.end()
-        say(f"finished after {(time.perf_counter() - self.started) / 60:.1f} min")
+    return tell
 
 
 @reproduce_app.command("trade-offs")
@@ -306,15 +292,15 @@ def trade_offs(
     ] = None,
 ) -> None:
     """Write the page of trade-offs anew from the results that are kept: every federated method side by side."""
-    from murmura.lab.papers.published_results import PLACE, checkout
+    from murmura.lab.papers.published_results import kept_results
     from murmura.lab.papers.trade_offs import write_trade_offs
 
-    root = checkout()
-    if results is None and root is None:
+    kept = kept_results()
+    if (place := results or (kept and kept.parent)) is None:
         raise SettingError(
             "the kept results are in docs/results of a checkout, but this is none; give --results FOLDER."
         )
-    page, picture, problems = write_trade_offs(results or (root or Path()) / PLACE.parent)
+    page, picture, problems = write_trade_offs(place)
     for problem in problems:
         say(f"not measured, as {problem}")
     say(f"wrote {page} and {picture}")

@@ -9,7 +9,8 @@ import numpy as np
 
 from murmura.core.catalogue import Dataset
 from murmura.data.user_tables import random_groups
-from murmura.engine.protocol import PreparedData, Protocol, prepare
+from murmura.engine.prepared import PreparedData, prepare
+from murmura.engine.protocol import Protocol
 from murmura.evaluation.categories import category_bias
 from murmura.evaluation.intervals import Interval, seed_interval
 

@@ -160,7 +160,7 @@ def _guesses(place: ExperimentPlace) -> ReportTable | None:
 
 
 def _summary(found: Sequence[ReproducedNumber]) -> str:
-    words = [one.verdict.word for one in found if one.verdict.word]
+    words = [one.word for one in found if one.word]
     if not words:
         return "The paper prints no number for this data set."
     counts = {word: words.count(word) for word in dict.fromkeys(words)}
@@ -186,7 +186,7 @@ def _csv(shown: Experiment, found: Sequence[ReproducedNumber]) -> str:
         p = "" if one.test is None else f"{one.test.p_t:.3g}"
         values = [one.printed, one.ours.mean, one.ours.low, one.ours.high, one.difference]
         cells = ["" if value is None or value != value else f"{value:.6g}" for value in values]
-        writer.writerow([shown.name, one.data, printable(one.row), one.metric, *cells, p, one.verdict.word])
+        writer.writerow([shown.name, one.data, printable(one.row), one.metric, *cells, p, one.word])
     return text.getvalue()
 
 

@@ -21,11 +21,11 @@ from murmura.core.errors import SettingError
 from murmura.core.plugins import unknown_name
 from murmura.core.settings import Count, changed, settings
 from murmura.evaluation.registry import DEFAULT_METRICS
+from murmura.lab.sweep.folder import entry_label
 from murmura.studies.configuration import Path_, checked, experiment_folder, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search.grid import learns_in_epochs
 from murmura.studies.search.space import Axes, Values, corners, has_range, space_of
-from murmura.studies.sweep.folder import entry_label
 
 Analysis = Literal[
     "sweep", "fresh", "popularity", "bias", "audit", "groups",

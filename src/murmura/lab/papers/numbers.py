@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from murmura.engine.part_files import ordered
 from murmura.evaluation.intervals import Interval
 from murmura.evaluation.registry import better
 from murmura.evaluation.significance import ALPHA, PairedDifference
-from murmura.lab.analyses.item_exposure import Bias, bias, frequencies
+from murmura.lab.analyses.item_exposure import MEAN_DISPARITY, Bias, bias, frequencies
 from murmura.lab.analyses.preservation import PRESERVATION
-from murmura.lab.classification.learning import AGREEMENT, baseline_of, printed_like, read_learning
+from murmura.lab.classification.classified_samples import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.lab.papers.data_facts import GROUPS, SIZES, TRAINING
 from murmura.lab.papers.experiments import AS_COMPARE, Experiment, Row
 from murmura.lab.papers.reproduce import ExperimentPlace
+from murmura.lab.papers.reproduction_folder import RowChoice
+from murmura.lab.sweep.folder import entry_points
 from murmura.report.sections.differences import pair_table, paired_table
 from murmura.report.summary import ModelSummary, Results, decimals_for, named_tests, summarise, tests_against
 from murmura.report.table import (
@@ -30,14 +32,12 @@ from murmura.report.table import (
     plain_table,
 )
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.reproduction_folder import RowChoice
 from murmura.studies.search.folder import Trial, best
-from murmura.studies.sweep.folder import points
-from murmura.studies.sweep.section import MEAN_DISPARITY
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
 
+DOUBTFUL: Final = "printed number doubtful"
 NEAR = 0.03  # the print may be so far from ours, as a fraction of ours
 NARROW = 0.05  # an interval over few seeds can be so wide that it holds any print: half of it may be so much
 FEWEST = 3  # seeds of an interval that may hold the print
@@ -45,35 +45,25 @@ FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE", *
 Values = dict[str, dict[str, Interval]]  # row -> metric -> mean and interval over seeds
 
 
-@dataclass(frozen=True)
-class ReproductionVerdict:
-    """The word and, where the printed number is doubted, the reason."""
-
-    word: Word
-    reason: str = ""
-
-
-def verdict(
-    printed: float | None, ours: Interval, seeds: int, better: Better, doubt: str = ""
-) -> ReproductionVerdict:
+def verdict(printed: float | None, ours: Interval, seeds: int, better: Better, doubted: bool = False) -> Word:
     """Reproduced: the print is within NEAR of ours, or inside a NARROW interval over at least FEWEST seeds.
 
     Otherwise ours is better or does not reach it; a doubted print is neither. Without a print there is no word.
     """
-    if printed is None:
-        return ReproductionVerdict("")
     mean = ours.mean
+    if printed is None:
+        return ""
     if math.isnan(mean):
-        return ReproductionVerdict("not run")
-    if doubt:
-        return ReproductionVerdict("printed number doubtful", doubt)
+        return "not run"
+    if doubted:
+        return DOUBTFUL
     size = abs(mean) * (1 + 1e-9)
     inside = seeds >= FEWEST and ours.low <= printed <= ours.high
     narrow = (ours.high - ours.low) / 2 <= NARROW * size
     if abs(mean - printed) <= NEAR * size or (inside and narrow):
-        return ReproductionVerdict("reproduced")
+        return "reproduced"
     ahead = {"higher": mean > printed, "lower": mean < printed, "zero": abs(mean) < abs(printed)}
-    return ReproductionVerdict("better" if ahead.get(better) else "not reached")
+    return "better" if ahead.get(better) else "not reached"
 
 
 def difference(printed: float | None, ours: float | None) -> float | None:
@@ -95,7 +85,8 @@ class ReproducedNumber:
     difference: float | None  # as a fraction of the printed value
     test: PairedDifference | None  # against the best centralised row; None for that row and without a test
     reference: bool  # whether it is the best centralised row
-    verdict: ReproductionVerdict
+    word: Word
+    doubt: str  # why the print is doubted; "" where it is not
 
 
 def measured(
@@ -105,7 +96,7 @@ def measured(
     comparison = ComparisonFolder.open(place.runs, rows)
     results = summarise(comparison)
     found: Values = {line.label: dict(line.over_seeds) for line in results.lines}
-    for point in points(comparison):
+    for point in entry_points(comparison):
         own = found.setdefault(point.label, {})
         costs = {key: Interval(value) for key, value in point.found.items() if key not in own}
         own |= {key: point.over_seeds(key) if key.startswith("F1@") else one for key, one in costs.items()}
@@ -153,10 +144,9 @@ def numbers(
             ours = found.get(row, {}).get(metric, MISSING)
             print_ = printed.get(row, {}).get(metric)
             doubt = shown.doubt(data, row, metric)
-            word = verdict(print_, ours, seeds.get(row, 0), _better(metric), doubt)
-            test = tests.get(row)
-            apart = difference(print_, ours.mean)
-            made.append(ReproducedNumber(data, row, metric, print_, ours, apart, test, row == reference, word))
+            word = verdict(print_, ours, seeds.get(row, 0), _better(metric), bool(doubt))
+            found_out = difference(print_, ours.mean), tests.get(row), row == reference, word, doubt
+            made.append(ReproducedNumber(data, row, metric, print_, ours, *found_out))
     return made
 
 
@@ -235,15 +225,13 @@ def _judged(
     facts: Sequence[Sequence[Any]],
 ) -> ReportTable:
     """A line of facts about each number, and its verdict; below them the reasons of doubts."""
-    reasons = list(dict.fromkeys(one.verdict.reason for one in found if one.verdict.reason))
-    rows = ((*cells, _word(one, reasons)) for one, cells in zip(found, facts))
-    every = {**heads, "verdict": ""}
-    return plain_table(name, title, every, rows, *_notes(shown, found, reasons))
+    reasons = list(dict.fromkeys(one.doubt for one in found if one.word == DOUBTFUL))
 
+    def word(one: ReproducedNumber) -> str:
+        return f"{one.word} ({reasons.index(one.doubt) + 1})" if one.word == DOUBTFUL else one.word or NONE
 
-def _word(one: ReproducedNumber, reasons: list[str]) -> str:
-    word = one.verdict.word or NONE
-    return f"{word} ({reasons.index(one.verdict.reason) + 1})" if one.verdict.reason else word
+    rows = ((*cells, word(one)) for one, cells in zip(found, facts))
+    return plain_table(name, title, dict(heads, verdict=""), rows, *_notes(shown, found, reasons))
 
 
 def _notes(shown: Experiment, found: Sequence[ReproducedNumber], reasons: list[str]) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ import io
 import json
 import re
 import subprocess
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from textwrap import indent
@@ -68,6 +68,12 @@ def checkout(package: Path | None = None) -> Path | None:
     return root if (root / PLACE).is_dir() else None
 
 
+def kept_results() -> Path | None:
+    """The folder of kept results in a checkout; None where the package is installed."""
+    root = checkout()
+    return root and root / PLACE
+
+
 def code_version(root: Path | None) -> str:
     """The commit of a checkout, or the version of the package."""
     if root is None:
@@ -115,10 +121,8 @@ def published_results(name: str, folder: Path) -> dict[str, PublishedResult]:
 
 def cost_before(ran: Experiment, data: str) -> PublishedResult | None:
     """The kept whole run of an experiment on a data set, which says how long it will take."""
-    root = checkout()
-    if root is None:
-        return None
-    known = published_results(ran.name, root / PLACE).get(data)
+    kept = kept_results()
+    known = published_results(ran.name, kept).get(data) if kept else None
     return known if known and not (known.quick or known.calculated or known.counted) else None
 
 
@@ -129,47 +133,41 @@ def shares_with(shown: Experiment, data: str) -> Experiment:
     return shown if whose is None else experiment(whose)
 
 
-@dataclass(frozen=True)
-class _Folder:
-    """What a folder has of an experiment."""
-
-    results: dict[str, PublishedResult]
-    tables: Mapping[str, tuple[list[str], list[list[str]]]] = field(default_factory=dict)  # CSV: header, rows
-
-
 def publish(shown: Experiment, out: Path, place: Path) -> list[Path]:
     """Put what a run wrote into `out` beside what `place` has of other data sets; returns the files.
 
     Of a data set that is kept already, the new result takes the place of the old one.
     """
-    new, old = _read(shown.name, out), _read(shown.name, place)
-    if not new.results or any(one.quick for one in new.results.values()):
-        has = "one with --quick" if new.results else "none"
+    made, kept = Run(out), Run(place)
+    new, old = published_results(shown.name, out), published_results(shown.name, place)
+    if not new or any(one.quick for one in new.values()):
+        has = "one with --quick" if new else "none"
         raise RunError(
             f"{out} must hold a whole run of {shown.name}, but has {has}: `murmura reproduce run` makes it."
         )
-    stays = old.results.keys() - new.results.keys()
-    changed = [name for name in old.tables if old.tables[name][0] != new.tables[name][0]]
-    if stays and changed:
-        raise RunError(
-            f"{place / changed[0]} must have today's columns, but has not: run {shown.name} on "
-            f"{', '.join(sorted(stays))} again."
-        )
-    found = dict.fromkeys(stays, old) | dict.fromkeys(new.results, new)
-    listed = dict.fromkeys((*shown.data, *shown.also, *old.results, *new.results))
-    order = [data for data in listed if data in found]
-    texts = {
-        f"{shown.name}.json": written(shown, [found[data].results[data] for data in order]),
-        **_auxiliary_files(shown, out, new.results),
-    }
-    kept = Run(place)
-    for name, (header, _) in new.tables.items():
+    stays = [data for data in old if data not in new]
+    found = old | new
+    order = [data for data in dict.fromkeys((*shown.data, *shown.also, *found)) if data in found]
+    tables = {name: made.read_table(name) for name in (f"{shown.name}.csv", f"{shown.name}{TABLES}")}
+    for name, (header, rows) in tables.items():
+        before, lines = kept.read_table(name) if stays else (header, [])
+        if before != header:
+            raise RunError(
+                f"{place / name} must have today's columns, but has not: run {shown.name} on "
+                f"{', '.join(sorted(stays))} again."
+            )
         column = header.index("data")
-        rows = [row for data in order for row in found[data].tables[name][1] if row[column] == data]
+        rows += [row for row in lines if row[column] in stays]
+        rows.sort(key=lambda row: order.index(row[column]))
+    texts = {
+        f"{shown.name}.json": written(shown, [found[data] for data in order]),
+        **_auxiliary_files(shown, out, new),
+    }
+    for name, (header, rows) in tables.items():
         kept.write_table(name, header, rows)
     for name, text in texts.items():
         kept.write(name, text)
-    return [place / name for name in (*new.tables, *texts)]
+    return [place / name for name in (*tables, *texts)]
 
 
 def _auxiliary_files(shown: Experiment, out: Path, new: Iterable[str]) -> dict[str, str]:
@@ -181,12 +179,6 @@ def _auxiliary_files(shown: Experiment, out: Path, new: Iterable[str]) -> dict[s
         if kind == "shares" or shares_with(shown, data).name == shown.name
     ]
     return {name: (out / name).read_text(encoding="utf-8") for name in names if (out / name).is_file()}
-
-
-def _read(name: str, folder: Path) -> _Folder:
-    results = published_results(name, folder)
-    names = [f"{name}.csv", f"{name}{TABLES}"] if results else []
-    return _Folder(results, {one: Run(folder).read_table(one) for one in names})
 
 
 HEADER = ("data", "part", "cells")  # parts: command, title, heads, sides (1: numbers), row, note

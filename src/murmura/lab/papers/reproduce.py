@@ -16,40 +16,104 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from murmura.core.errors import DataError, FederationError, MissingExtraError, RunError
 from murmura.core.locks import locked
 from murmura.core.settings import as_dict, changed
-from murmura.engine.protocol import PreparedData, protocol
+from murmura.engine.prepared import FILE as OPENED
+from murmura.engine.prepared import PreparedData
+from murmura.engine.protocol import protocol
 from murmura.engine.run_folder import Run
-from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries
 from murmura.lab.papers.data_facts import DataFacts, data_facts
 from murmura.lab.papers.experiments import Experiment, Row
-from murmura.lab.papers.fit_steps import Steps, run_steps
+from murmura.lab.papers.reproduction_folder import (
+    RUNS,
+    SPENT,
+    TRIALS,
+    ChosenEntry,
+    ReproductionFolder,
+    RowChoice,
+)
+from murmura.lab.sweep.folder import entry_label
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, default_settings
-from murmura.studies.compare.folder import ComparisonFolder, Sweep
+from murmura.studies.compare.folder import SWEEP, ComparisonFolder, Sweep
 from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import DataConfig
 from murmura.studies.methods import method, resolved_settings
-from murmura.studies.reproduction_folder import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
 from murmura.studies.search.folder import Trial, best, best_place, name_of, side
 from murmura.studies.search.grid import TrialJob, run_job
 from murmura.studies.search.space import Axes, grid, has_range, space_of
 from murmura.studies.search.tpe import Group, Tpe
-from murmura.studies.sweep.folder import entry_label, write_sweep
 from murmura.studies.worker_pool import Workers, held, processes
 
-FitListener = Callable[
-    [str, float, int, int, float], None
-]  # what, its seconds, fits done, fits in all, seconds left
+T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
+Steps = Generator[list[T], list[R], A]  # tasks out, their results in, in the same order; an answer at the end
+
+
+def run_steps(
+    pool: Executor,
+    work: Callable[[T], R],
+    steps: Sequence[Steps[T, R, A]],
+    done: Callable[[T, R], None],
+    known: Callable[[T], R | None] = lambda task: None,
+) -> list[A]:
+    """Run several sequences of steps side by side; `done` hears of every task when it is finished.
+
+    Each step is a list of tasks; its sequence goes on when all of them are finished, whatever the others do. A
+    task whose result is `known` is not worked on. Where one fails, `done` hears of those that have begun, too.
+    """
+    answers: dict[int, A] = {}
+    asked: dict[int, list[Future[R]]] = {}  # the last step of each sequence
+    running: dict[Future[R], T] = {}
+
+    def hear(future: Future[R]) -> None:
+        task = running.pop(future)
+        if future.exception() is not None:
+            begun = [one for one in running if not one.cancel()]
+            for one in wait(begun).done:
+                if one.exception() is None:
+                    done(running[one], one.result())
+        done(task, future.result())
+
+    def advance(which: int) -> None:
+        one, results = steps[which], [future.result() for future in asked.get(which, ())]
+        try:
+            tasks = one.send(results) if which in asked else next(one)
+        except StopIteration as end:
+            answers[which] = end.value
+            return
+        asked[which] = []
+        for task in tasks:
+            future = Future[R]() if (found := known(task)) is not None else pool.submit(work, task)
+            if found is not None:
+                future.set_result(found)
+            asked[which].append(future)
+            running[future] = task
+            if future.done():  # by one worker, this process: told now, not when the whole step is finished
+                hear(future)
+
+    while len(answers) < len(steps):
+        for which in range(len(steps)):
+            while which not in answers and running.keys().isdisjoint(asked.get(which, ())):
+                advance(which)
+        for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
+            hear(future)
+    return [answers[which] for which in range(len(steps))]
+
+
+# what, its seconds, fits done, fits in all, seconds left
+FitListener = Callable[[str, float, int, int, float], None]
 
 
 @dataclass(frozen=True)
@@ -269,11 +333,8 @@ def _plan(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> Comparison:
         for entry in one.entries
     )
     if not entries:
-        raise RunError(
-            f"{place.experiment.name} must have a row that can be run, but: {chosen[0].left_out}"
-            if chosen
-            else f"{place.experiment.name} must have rows to be run, but has none."
-        )
+        why = f"a row that can be run, but: {chosen[0].left_out}" if chosen else "rows to be run, but has none."
+        raise RunError(f"{place.experiment.name} must have {why}")
     ready, experiment = _ready(place), place.experiment
     return Comparison(
         prepared=ready,
@@ -293,7 +354,8 @@ def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowChoice]
     key, values = next((key, values) for sweep in swept.values() for key, values in sweep.items())
     labels = {one.label: tuple(entry.label for entry in one.entries) for one in chosen if one.entries}
     curves = {label: entries for label, entries in labels.items() if label in swept}
-    write_sweep(whole, Sweep(key, tuple(values), curves, tuple(one for one in labels if one not in swept)))
+    beside = tuple(one for one in labels if one not in swept)
+    whole.write_json(SWEEP, asdict(Sweep(key, tuple(values), curves, beside)))
 
 
 class _Log:
@@ -304,8 +366,7 @@ class _Log:
         self.total = fits(experiment)
         self.left = {label: _fits_of(row, experiment) for label, row in experiment.rows.items()}
         self.walls: dict[str, list[float]] = {label: [] for label in experiment.rows}
-        before = ReproductionFolder(folder).sessions
-        self.sessions: list[dict[str, float]] = [*before, {"fits": 0, "cpu": 0.0, "wall": 0.0}]
+        self.sessions = [*ReproductionFolder(folder).sessions, {"fits": 0, "cpu": 0.0, "wall": 0.0}]
         self.started = time.perf_counter()
 
     def tried(self, fit: ExperimentFit, result: Trial) -> None:

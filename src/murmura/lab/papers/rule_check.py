@@ -15,9 +15,9 @@ from typing import Any
 
 from murmura.core.errors import SettingError
 from murmura.engine.run_folder import Run
+from murmura.lab.papers.plan_file import SearchPlan
 from murmura.studies.methods import LITTLE, RULES, SizeRule, Sizes, resolved_settings
 from murmura.studies.search.folder import Trial, name_of, read_history
-from murmura.studies.search.plan_file import SearchPlan
 
 DIVISORS = (100.0, 200.0, 300.0, 400.0, 500.0, 700.0, 1000.0)  # rows per unit of reg that are considered
 COLUMNS = (

@@ -8,7 +8,6 @@ What is not kept, or not there yet, is "not measured": the page is made again wh
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any
 import yaml
 
 from murmura.core.errors import DataError, SettingError
+from murmura.engine.part_files import PartFiles
 from murmura.report.drawing import FILE_MUTED, Axes, page_style, require_report
 from murmura.report.page import rendered
 
@@ -153,8 +153,8 @@ def published_lines(path: Path) -> list[dict[str, str]]:
     """The lines of a kept table; none where it is not there."""
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+    header, rows = PartFiles(path.parent).read_table(path.name)
+    return [dict(zip(header, row)) for row in rows]
 
 
 PAGE, PICTURE = "trade-offs.md", "trade-offs.svg"

@@ -21,7 +21,7 @@ import numpy as np
 from murmura.channel.ring import Ring
 from murmura.core.errors import FederationError, MissingExtraError
 from murmura.core.rng import Words
-from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumProtocol, SumSession
+from murmura.lab.protections.sum_protocol import NO_DROPOUTS, DropOuts, SumSession
 
 try:
     import tenseal
@@ -33,8 +33,8 @@ SLOTS = DEGREE // 2
 _DOUBT = 0.25  # farther than this from a whole number, and the sum is not believed
 
 
-class Ckks(SumProtocol):
-    """One server adds, one key holder decrypts the sum."""
+class Ckks(SumSession):
+    """One server adds, one key holder makes the keys and decrypts the sum; everyone gets the public one."""
 
     name: ClassVar[str] = "CKKS"
     sees: ClassVar[Mapping[str, str]] = {
@@ -46,18 +46,10 @@ class Ckks(SumProtocol):
         "a device that sends nothing is not in the sum; without the key holder there is none"
     )
 
-    def begin(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> SumSession:
-        """The key holder makes its keys; everyone gets the public one."""
+    def __init__(self, clients: Collection[int], ring: Ring, lost: DropOuts = NO_DROPOUTS) -> None:
         if tenseal is None:
             raise MissingExtraError("homomorphic encryption", "he")
-        return EncryptedSum(ring)
-
-
-class EncryptedSum(SumSession):
-    """The key holder, the server and the devices of one sum."""
-
-    def __init__(self, ring: Ring) -> None:
-        super().__init__(ring)
+        super().__init__(clients, ring, lost)
         self._keys = tenseal.context(tenseal.SCHEME_TYPE.CKKS, DEGREE, coeff_mod_bit_sizes=list(PRIMES))
         self._keys.global_scale = SCALE
         self.public = self._keys.serialize(save_secret_key=False, save_galois_keys=False, save_relin_keys=False)

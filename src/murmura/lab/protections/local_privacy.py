@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from murmura.core.message import MessageSpec, RowBounds, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Positive, settings
 from murmura.core.update import SparseRows, Update
+from murmura.lab.protections.mechanisms import response_counts, truth_probability
 
 
 @settings
@@ -48,11 +48,6 @@ class RandomizedSets(Algorithm):
 
     item_epsilon: Positive = 4.0  # of one item of one person
 
-    @property
-    def truth(self) -> float:
-        """How often a bit is told as it is."""
-        return 1 / (1 + math.exp(-self.item_epsilon))
-
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One sum of bits."""
         reported = TableSpec("told", "item", info.items, 1, "uint32", exact=RowBounds(1))
@@ -74,7 +69,9 @@ class RandomizedSets(Algorithm):
         """Her set, some bits turned around."""
         listed = context.info.listed
         has = np.isin(listed, history.item[history.open_rows(rng)])
-        coins = np.concatenate([np.zeros(len(history)), np.full(len(listed), 1 - self.truth)])
+        coins = np.concatenate(
+            [np.zeros(len(history)), np.full(len(listed), 1 - truth_probability(self.item_epsilon))]
+        )
         turned = rng.stream(Purpose.COINS).coins(coins)[len(history) :]  # the first ones are those of consent
         reported = (has ^ turned) & ~np.isin(listed, history.item[history.consent == 0])
         ones = np.ones((int(reported.sum()), 1), np.uint32)
@@ -87,7 +84,7 @@ class RandomizedSets(Algorithm):
         yes = np.zeros(len(server.model["counts"]))
         yes[table.index] = table.values[:, 0]
         counts = np.zeros_like(yes)
-        counts[listed] = (yes[listed] - received.count * (1 - self.truth)) / (2 * self.truth - 1)
+        counts[listed] = response_counts(yes[listed], received.count, self.item_epsilon)
         return ServerState({"counts": counts[:, None].astype(np.float32)}, server.private), {}
 
     def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:

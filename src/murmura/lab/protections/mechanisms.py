@@ -21,12 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from murmura.channel.accountant import UNIT, mu_of
 from murmura.channel.chain import Chain, chain
 from murmura.channel.layout import SparseVector
 from murmura.channel.noise import NoiseSource
-from murmura.channel.noise_terms import NoiseTerms, delta_among, refuse_unbearable
-from murmura.core.arrays import Bools, Floats, Longs
+from murmura.channel.noise_terms import UNIT, NoiseTerms, delta_among, mu_of, refuse_unbearable
+from murmura.core.arrays import Floats, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total
 from murmura.core.errors import SettingError
@@ -43,17 +42,6 @@ class Guarantee(NamedTuple):
 def laplace_scale(sensitivity: float, epsilon: float) -> float:
     """b of the noise that makes an answer epsilon-private: sensitivity / epsilon, in L1."""
     return _positive("sensitivity", sensitivity) / _positive("epsilon", epsilon)
-
-
-def laplace_epsilon(sensitivity: float, scale: float) -> float:
-    """What noise of this scale guarantees: its ratio of likelihoods is at most e^(sensitivity / scale)."""
-    return _positive("sensitivity", sensitivity) / _positive("scale", scale)
-
-
-def laplace_density(x: Floats | float, scale: float) -> Floats:
-    """Equation 3.10."""
-    density: Floats = np.exp(-np.abs(x) / scale) / (2 * scale)
-    return density
 
 
 def add_laplace(values: Floats, scale: float, rng: np.random.Generator) -> Floats:
@@ -114,30 +102,9 @@ def advanced(part: Guarantee, times: int, delta: float) -> Guarantee:
     return Guarantee(epsilon + times * part.epsilon * math.expm1(part.epsilon), times * part.delta + delta)
 
 
-def share_of_budget(whole: Guarantee, times: int) -> Guarantee:
-    """What each of so many answers may spend, by basic composition."""
-    return Guarantee(whole.epsilon / times, whole.delta / times)
-
-
 def truth_probability(epsilon: float) -> float:
     """Randomised response: how often a bit is told as it is, e^epsilon / (1 + e^epsilon)."""
     return 1 / (1 + math.exp(-_positive("epsilon", epsilon)))
-
-
-def response_epsilon(truth: float) -> float:
-    """What telling the truth with this probability guarantees for one bit."""
-    if not 0.5 < truth < 1:
-        raise SettingError(
-            f"the probability of the truth must be above one half and below 1, but is {truth:g}."
-        )
-    return math.log(truth / (1 - truth))
-
-
-def randomised_response(bits: Bools, epsilon: float, rng: np.random.Generator) -> Bools:
-    """Every bit told as it is or turned around: epsilon-private for each bit, told once and kept for ever."""
-    turned = rng.random(np.shape(bits)) >= truth_probability(epsilon)
-    reported: Bools = np.asarray(bits, np.bool_) ^ turned
-    return reported
 
 
 def response_counts(reported: Floats, people: int, epsilon: float) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -111,19 +112,14 @@ def _orders(folder: ComparisonFolder) -> list[str]:
 def inline(value: Any) -> str:
     """A plain value on one line, as YAML and `-S` read it; text that looks like a number is quoted."""
     look: dict[str, Any] = {"default_flow_style": True, "width": math.inf, "sort_keys": False}
-    look["default_style"] = "'" if isinstance(value, str) and _like_a_number(value) else None
+    if isinstance(value, str):
+        with suppress(ValueError):
+            float(value)
+            look["default_style"] = "'"
     text = yaml.safe_dump(value, allow_unicode=True, **look).removesuffix("...\n").strip()
     if not text.isprintable():  # PyYAML leaves line breaks of other alphabets as they are, and loses them
         text = yaml.safe_dump(value, allow_unicode=False, **look).removesuffix("...\n").strip()
     return str(text)
-
-
-def _like_a_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def sections(compared: Compared) -> list[Section | None]:

@@ -20,11 +20,10 @@ LABEL = 48  # characters of an axis' label
 
 
 def entropy_section(compared: Compared) -> Section | None:
-    """Accuracy and evenness (thesis, figure 6.2), where both were measured."""
-    k = compared.folder.cutoff
-    if not any({f"HR@{k}", f"SE@{k}"} <= point.found.keys() for point in compared.points):
-        return None
-    return Section.of("entropy", "Accuracy and evenness", entropy_plot(compared.results))
+    """The hit rate against the entropy of what is recommended (thesis, figure 6.2), where both are known."""
+    k, right = next(iter(compared.results.cutoffs), 0), "right recommends items more evenly"
+    picture = _plane(compared.results, "entropy", f"HR@{k}", f"SE@{k}", right)
+    return Section.of("entropy", "Accuracy and evenness", picture)
 
 
 def look(line: ModelSummary) -> dict[str, Any]:
@@ -45,20 +44,6 @@ def metric_caption(results: Results, key: str) -> str:
     decimals = decimals_for([line.values[key].mean for line in ranked])
     each = ", ".join(f"{line.label} {number(line.values[key].mean, decimals)}" for line in ranked)
     return f"{key}, best first: {each}."
-
-
-def coverage_plot(results: Results) -> drawing.Picture | None:
-    """The primary metric against item coverage, or against the next best thing that describes all lists."""
-    key, k = results.primary, next(iter(results.cutoffs), 0)
-    other = next((one for one in (f"IC@{k}", f"G@{k}", f"SE@{k}") if one in results.metrics), None)
-    covers = "right covers more of the catalogue"
-    return _plane(results, "coverage", key, other, covers) if key and other else None
-
-
-def entropy_plot(results: Results) -> drawing.Picture | None:
-    """The hit rate against the entropy of what is recommended (thesis, figure 6.2)."""
-    k = next(iter(results.cutoffs), 0)
-    return _plane(results, "entropy", f"HR@{k}", f"SE@{k}", "right recommends items more evenly")
 
 
 def _plane(results: Results, name: str, key: str, other: str, right: str) -> drawing.Picture | None:
@@ -137,9 +122,7 @@ def scatter(axes: drawing.Axes, lines: Sequence[ModelSummary], x: str, y: str, n
             axes.vlines(here, there.low, there.high, colors=look(line)["color"], linewidth=1)
         axes.plot([here], [there.mean], linestyle="None", markersize=6.5, **look(line))
     axes.margins(x=0.09, y=0.12)
-    axes.set_xlabel(_named(x), labelpad=3)
-    if name_y:
-        axes.set_ylabel(_named(y))
+    axes.set(xlabel=_named(x), ylabel=_named(y) if name_y else "")
     drawing.few_ticks(axes, 6, 5, whole=x.startswith("IC@"))
     for line in lines:
         drawing.note(axes, line.values[x].mean, line.values[y].mean, drawing.short(line.label), drawing.INK, 8)
@@ -163,7 +146,10 @@ def section(compared: Compared) -> Section | None:
     if compared.crowded:
         return None
     found = compared.results
-    return Section.of("plots", "Plots", *metric_dots(found), coverage_plot(found), user_shares(found))
+    k = next(iter(found.cutoffs), 0)  # beside coverage stands the next best thing that describes all lists
+    other = next((one for one in (f"IC@{k}", f"G@{k}", f"SE@{k}") if one in found.metrics), "")
+    coverage = _plane(found, "coverage", found.primary or "", other, "right covers more of the catalogue")
+    return Section.of("plots", "Plots", *metric_dots(found), coverage, user_shares(found))
 
 
 def in_order(results: Results) -> list[ModelSummary]:

@@ -12,13 +12,14 @@ import numpy as np
 from murmura.core.arrays import Floats, Longs
 from murmura.engine.part_files import ordered
 from murmura.engine.run_folder import RoundTable, Run
-from murmura.evaluation.registry import badness, pareto_front, title
+from murmura.evaluation.intervals import Interval
+from murmura.evaluation.registry import title
 from murmura.report import drawing
 from murmura.report.drawing import CENTRAL, FEDERATED, Axes, Picture, canvas, few_ticks, note, short
 from murmura.report.page import Compared, Section
 from murmura.report.sections.facts import value_cell
-from murmura.report.sections.metrics import cost_plot, metric_caption, upwards
-from murmura.report.summary import ModelSummary, Results, decimals_for
+from murmura.report.sections.metrics import cost_plot, front, metric_caption, upwards
+from murmura.report.summary import ModelSummary, Results, decimals_for, is_number
 from murmura.report.table import Column, ReportTable, TableCell, number_cell, plain_table
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
 
@@ -30,26 +31,13 @@ Curve = tuple[str, Floats, Floats]  # what runs along, its values, and those of 
 
 def training_section(compared: Compared) -> Section | None:
     """The losses, where methods wrote them."""
-    return None if compared.crowded else Section.of("training", "Training", loss_curves(compared.folder))
-
-
-def loss_curves(folder: ComparisonFolder) -> Picture | None:
-    """The loss of every model that wrote one, over its epochs or rounds; each panel has its own scale."""
+    if compared.crowded:
+        return None
     caption = (
         "Loss over epochs or rounds, one line per seed. The losses of different methods are not comparable."
     )
-    return _training_picture(folder, "loss", "Loss", "Loss", caption, "loss")
-
-
-def disclosure_curves(folder: ComparisonFolder) -> Picture | None:
-    """How much of the users' positives has left their devices so far, as training goes on."""
-    caption = (
-        "The fraction of a user's positives that has left her device at least once: the mean over users, one "
-        "line per seed; the band leaves out the tenth of users with the least and the tenth with the most."
-    )
-    title, measured = "Disclosed so far", "Mean disclosed fraction"
-    columns = (f"disclosed_{one}" for one in ("mean", "q10", "q90"))
-    return _training_picture(folder, "disclosed", title, measured, caption, *columns)
+    drawn = _training_picture(compared.folder, "loss", "Loss", "Loss", caption, "loss")
+    return Section.of("training", "Training", drawn)
 
 
 def curve(rounds: RoundTable | None, column: str) -> Curve | None:
@@ -97,7 +85,7 @@ def _training_picture(
             for _, (along, steps, values) in known:
                 colour, marker = FEDERATED if model.federated else CENTRAL, "o" if len(values) == 1 else ""
                 axes.plot(steps, values, marker=marker, color=colour, linewidth=1.1, markersize=4)
-                axes.set_xlabel(along, fontsize=7.5, labelpad=1)
+                axes.set_xlabel(along, fontsize=7.5)
             axes.set_title(short(model.label))
             few_ticks(axes, 4, 4, whole=True)
     ends = ((model.label, known[0][1][2]) for model, known in drawn)
@@ -120,33 +108,36 @@ def section(compared: Compared) -> Section | None:
     if compared.crowded:
         return None
     found, folder = compared.results, compared.folder
-    drawn = traffic_plot(found), cost_plot(found), disclosure_curves(folder)
+    caption = (
+        "The fraction of a user's positives that has left her device at least once: the mean over users, one "
+        "line per seed; the band leaves out the tenth of users with the least and the tenth with the most."
+    )
+    title, measured = "Disclosed so far", "Mean disclosed fraction"
+    columns = (f"disclosed_{one}" for one in ("mean", "q10", "q90"))
+    disclosed = _training_picture(folder, "disclosed", title, measured, caption, *columns)
+    drawn = traffic_plot(found), cost_plot(found), disclosed
     return Section.of("cost", "What left the devices", *drawn, traffic_table(found), ledger_table(folder))
 
 
 # what a device pays in all, the model it ranks with included, and in one visit
 PRICES = tuple(f"kB{way} per {what}" for what in ("device", "visit") for way in (" up", " down", ""))
 VISITS, FINAL = "visits of a device", "final kB"  # FINAL: of the model it ranks with alone
-DeviceTraffic = dict[str, float]  # of a federated model: PRICES, VISITS and FINAL
-Priced = list[tuple[ModelSummary, DeviceTraffic]]
 ACROSS = 3
 HEIGHT = 3.0  # inches of a row of panels
 
 
-def priced(results: Results, key: str) -> Priced:
-    """The models that have the metric and counted their bytes, best first."""
-    found = ((line, device_traffic(line.model)) for line in results.ranked(key))
-    return [(line, traffic) for line, traffic in found if traffic is not None]
+def priced(results: Results) -> list[ModelSummary]:
+    """The models that have the primary metric and counted their bytes, best first; prices are values too."""
+    found = ((line, device_traffic(line.model)) for line in results.ranked(results.primary or ""))
+    return [
+        replace(line, values=line.values | {name: Interval(value) for name, value in traffic.items()})
+        for line, traffic in found
+        if traffic is not None
+    ]
 
 
-def on_front(lines: Priced, price: str, key: str) -> list[ModelSummary]:
-    """Those no other beats by this price and the metric, cheapest first; whoever has no price takes no part."""
-    best = pareto_front(lines, lambda one: one[1][price], lambda one: -badness(key, one[0].values[key].mean))
-    return [line for line, _ in best]
-
-
-def device_traffic(model: ModelRuns) -> DeviceTraffic | None:
-    """What a device of a federated model moved, means over its finished seeds; None where none counted bytes.
+def device_traffic(model: ModelRuns) -> dict[str, float] | None:
+    """PRICES, VISITS and FINAL of a federated model, means over its seeds; None where none counted bytes.
 
     NaN where the folder does not say.
     """
@@ -179,23 +170,30 @@ def _number(ledger: Mapping[str, Any], key: str, missing: float = math.nan) -> f
 
 def traffic_plot(results: Results) -> drawing.Picture | None:
     """A panel for each price that a device pays; nothing where no model counted bytes."""
-    key = results.primary
-    lines = priced(results, key) if key else []
+    key, lines = results.primary, priced(results)
     if key is None or not lines:
         return None
-    prices = [price for price in PRICES if any(math.isfinite(one[price]) for _, one in lines)]
+    prices = [price for price in PRICES if any(is_number(line.values[price]) for line in lines)]
     central = [line for line in results.ranked(key) if not line.model.federated]
-    low, high = _reach(lines, central[:1], key)
+    # what the federated models and the best centralised one need of the axis; who is far below is left out
+    means = [line.values[key].mean for line in (*lines, *central[:1])]
+    margin = 0.2 * (max(means) - min(means)) or 0.1 * abs(means[0]) or 1.0
+    low, high = min(means) - margin, max(means) + margin
     inside = [line for line in central if low <= line.values[key].mean <= high]
     with drawing.canvas("bytes", HEIGHT * math.ceil(len(prices) / ACROSS)) as made:
         for place, axes in enumerate(made.panels(len(prices), ACROSS, sharey=True)):
             axes.set_ylim(low, high)  # before any name is placed
-            _panel(axes, lines, prices[place], key)
-            _central(axes, inside, key, name=place % ACROSS == 0)
+            _price_panel(axes, lines, prices[place], key)
+            for line in inside:
+                level: dict[str, Any] = {**drawing.DOTTED, "color": drawing.CENTRAL, "linewidth": 0.9}
+                axes.axhline(line.values[key].mean, zorder=0, **level)
+                if place % ACROSS == 0:  # named at its left end where there is room
+                    at = axes.get_xlim()[0], line.values[key].mean
+                    note(axes, *at, drawing.short(line.label), drawing.CENTRAL, 7)
             if place % ACROSS == 0:
                 axes.set_ylabel(key)
     both = "kB per device"
-    names = ", ".join(line.label for line in on_front(lines, both, key))
+    names = ", ".join(line.label for line in front(lines, both, key))
     apart = ", ".join(line.label for line in central if line not in inside)
     compared = " Dotted lines are centralised models, to which everyone's data was moved" if central else ""
     compared += f" ({apart} not shown)." if apart else "." if central else ""
@@ -208,63 +206,46 @@ def traffic_plot(results: Results) -> drawing.Picture | None:
     )
 
 
-def _reach(lines: Priced, best: Sequence[ModelSummary], key: str) -> tuple[float, float]:
-    """What the federated models and the best centralised one need of an axis; who is far below is left out."""
-    found = [line.values[key].mean for line in (*(line for line, _ in lines), *best)]
-    margin = 0.2 * (max(found) - min(found)) or 0.1 * abs(found[0]) or 1.0
-    return min(found) - margin, max(found) + margin
-
-
-def _panel(axes: drawing.Axes, lines: Priced, price: str, key: str) -> None:
+def _price_panel(axes: drawing.Axes, lines: Sequence[ModelSummary], price: str, key: str) -> None:
     """Every model with this price; those on the front filled."""
-    known = [(line, cost) for line, one in lines if math.isfinite(cost := one[price]) and cost > 0]
-    front = on_front(lines, price, key)
-    costs = {line.label: cost for line, cost in known}
-    steps = [(costs[line.label], line.values[key].mean) for line in front if line.label in costs]
-    axes.plot(*zip(*steps), drawstyle="steps-post", color=drawing.MUTED, linewidth=1.2)
+    known = [line for line in lines if line.values[price].mean > 0]
+    best = front(lines, price, key)
+    steps = [line.values for line in best if line in known]
+    axes.plot([one[price].mean for one in steps], [one[key].mean for one in steps], **drawing.STEPPED)
     filled = {"color": drawing.FEDERATED, "markeredgecolor": drawing.PAPER, "markeredgewidth": 0.7}
     hollow = {"color": drawing.PAPER, "markeredgecolor": drawing.FEDERATED, "markeredgewidth": 1.2}
-    for line, cost in known:
-        look: dict[str, Any] = filled if line in front else hollow
-        axes.plot([cost], [line.values[key].mean], "D", markersize=6, **look)
+    for line in known:
+        look: dict[str, Any] = filled if line in best else hollow
+        axes.plot([line.values[price].mean], [line.values[key].mean], "D", markersize=6, **look)
     axes.margins(x=0.14)
     drawing.logarithmic(axes, "x")
-    axes.set_xlabel(price, labelpad=3)
-    for line, cost in known:
-        note(axes, cost, line.values[key].mean, drawing.short(line.label), drawing.INK, 8)
-
-
-def _central(axes: drawing.Axes, lines: Sequence[ModelSummary], key: str, name: bool) -> None:
-    """A dotted line for each centralised model, named at its left end where there is room."""
-    for line in lines:
-        level = line.values[key].mean
-        axes.axhline(level, color=drawing.CENTRAL, linewidth=0.9, linestyle=(0, (1, 2)), zorder=0)
-        if name:
-            note(axes, axes.get_xlim()[0], level, drawing.short(line.label), drawing.CENTRAL, 7)
+    axes.set_xlabel(price)
+    for line in known:
+        at = line.values[price].mean, line.values[key].mean
+        note(axes, *at, drawing.short(line.label), drawing.INK, 8)
 
 
 def traffic_table(results: Results) -> ReportTable | None:
     """One line for each federated model, best first; nothing where no model counted bytes."""
-    key = results.primary
-    lines = priced(results, key) if key else []
+    key, lines = results.primary, priced(results)
     if key is None or not lines:
         return None
-    shown = {key: [line.values[key].mean for line, _ in lines]}
-    shown |= {name: [traffic[name] for _, traffic in lines] for name in (*PRICES, VISITS, FINAL)}
 
     def cells(name: str) -> list[TableCell]:
-        decimals = decimals_for(shown[name])
-        front = on_front(lines, name, key) if name in PRICES else []
-        marks = ("∗" if line in front else "" for line, _ in lines)
-        return [replace(number_cell(value, decimals), mark=mark) for value, mark in zip(shown[name], marks)]
+        values = [line.values[name].mean for line in lines]
+        best = front(lines, name, key) if name in PRICES else []
+        marks = ("∗" if line in best else "" for line in lines)
+        decimals = decimals_for(values)
+        return [replace(number_cell(value, decimals), mark=mark) for value, mark in zip(values, marks)]
 
+    shown = (key, *PRICES, VISITS, FINAL)
     final = "of the bytes down per device: the model it ranks with after the last round"
     heads = {"model": "", **dict.fromkeys(shown, ""), key: title(key), FINAL: final}
     note = (
         f"∗ on the Pareto front of {key} and these bytes: no other federated model is at least as good in both "
         "and better in one. Bytes are exact to the message, without the headers of a network."
     )
-    rows = zip([line.label for line, _ in lines], *map(cells, shown))
+    rows = zip([line.label for line in lines], *map(cells, shown))
     return plain_table("bytes", f"{key} against bytes", heads, rows, note)
 
 

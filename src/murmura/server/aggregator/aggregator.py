@@ -86,8 +86,9 @@ class Aggregator:
         return {"murmura_reports_accepted_total": self.accepted, "murmura_reports_refused_total": self.refused}
 
     def append_log(self, message: bytes) -> bytes:
-        """The coordinator's signature, the place of the first entry (8), entries; answers with a signature.
+        """New entries of the log: the signature of its head.
 
+        The message is the coordinator's signature, the place of the first entry (8), entries.
         The answer is empty while the log has not come to the agreed terms: it is being taken over in pages.
         """
         signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
@@ -101,9 +102,9 @@ class Aggregator:
         raise forged("the last terms of the log must be those agreed here, but are others.")
 
     def open_round(self, message: bytes) -> bytes:
-        """The coordinator's signature, then a manifest and the counts it names with the sum they are from.
+        """A signed manifest: open it, and sign it.
 
-        Answers with a signature.
+        Behind the manifest are the counts it names, with the sum they are from.
         """
         signature, (content, more) = message[:SIGNATURE_BYTES], wire.unpack_pair(message[SIGNATURE_BYTES:])
         check_signature(self.terms.coordinator, "manifest", content, signature)
@@ -208,7 +209,10 @@ class Aggregator:
         return int(found[0]) if found is not None and found[0] is not None else 0
 
     def report(self, message: bytes | bytearray) -> bytes:
-        """Take one share; answers with a signed receipt, the same one when the same share comes again."""
+        """One share of a report.
+
+        The answer is a signed receipt, the same one when the same share comes again.
+        """
         try:
             receipt = self._take(message)
         except RefusedError:
@@ -286,11 +290,14 @@ class Aggregator:
         return self.key.sign("receipt", head.signed + shown.mark)
 
     def count(self, name: bytes) -> int:
-        """How many reports of this manifest have been taken."""
+        """How many reports have arrived."""
         return len(self._collecting(name).accepted.reports)
 
     def close_round(self, name: bytes, command: bytes) -> bytes:
-        """Stop collecting; answers with the signed list of reports. Only the coordinator may ask."""
+        """Stop collecting.
+
+        The answer is the signed list of reports.
+        """
         self._check_command("close", name, command)
         released = self._released(name)
         if released is not None:
@@ -300,8 +307,9 @@ class Aggregator:
         return self._signed_ids(name, wire.pack_ids(o.accepted.reports))
 
     def release(self, name: bytes, message: bytes) -> bytes:
-        """The sum over the agreed list, signed with it; once it is out it is final.
+        """The sum over the agreed list.
 
+        It is signed with the list; once it is out it is final.
         `message` is the coordinator's command (64 bytes), then the other aggregator's signed list.
         """
         command, signature, ids = message[:64], message[64:128], message[128:]
@@ -330,7 +338,7 @@ class Aggregator:
         return self._signed_total(name, ids, packed)
 
     def forget(self, name: bytes, command: bytes) -> bool:
-        """The coordinator has the sum: its list of reports and the sum itself need not stay."""
+        """The sum is committed: forget which reports it is of."""
         self._check_command("forget", name, command)
         self._store.write(
             [("UPDATE rounds SET ids = NULL, total = NULL WHERE hash = ? AND state = 'released'", (name,))],

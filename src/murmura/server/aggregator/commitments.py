@@ -85,7 +85,10 @@ class Agreement:
             self.coordinator = coordinator
 
     def agree(self, message: bytes) -> dict[str, str]:
-        """The coordinator's signature and terms: this aggregator's signature, once it has the description."""
+        """Signed terms: agree to them.
+
+        The answer is this aggregator's signature, once it has the description.
+        """
         if self.coordinator is None:
             raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
         signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
@@ -133,7 +136,7 @@ class Agreement:
         return 0 if self._terms is None or self._described else self._terms.catalogue.bytes
 
     def take_description(self, name: bytes, content: bytes) -> bool:
-        """The description that the terms name is here now; refuses any other."""
+        """The description that the terms name."""
         wanted = "" if self._terms is None else self._terms.catalogue.description
         if name.hex() != wanted or hashlib.sha256(content).hexdigest() != wanted:
             raise forged("a description must be the one the terms name, but is not.")
@@ -157,6 +160,10 @@ class LogWitness:
         self.tree = MerkleTree([bytes(leaf) for (leaf,) in store.rows("SELECT leaf FROM log ORDER BY place")])
         self._leaves = {bytes(leaf) for (leaf,) in store.rows("SELECT leaf FROM log")}
         self._end = LogEnd.decode(store.fact("end of the log") or b"")
+
+    def known(self) -> int:
+        """How many entries of the log are known here."""
+        return len(self.tree)
 
     def has(self, content: bytes) -> bool:
         """Whether a manifest is in the log."""

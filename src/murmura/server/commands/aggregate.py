@@ -11,11 +11,12 @@ import typer
 from murmura.cli.console import say
 from murmura.core.locks import OWN, locked
 from murmura.device.commands import federation_options
-from murmura.server.commands.serve import listen_address, request_limits
+from murmura.server.commands.serve import Listening
 
 QUIET = 1.0  # seconds between two looks at terms that were agreed
 
 
+@federation_options.takes(Listening, "listening")
 def aggregate(
     role: Annotated[Literal["seed", "vector"], typer.Argument(help="Which shares it takes: seed or vector.")],
     state: Annotated[Path, typer.Option("--state", help="The folder of this aggregator.")],
@@ -37,14 +38,7 @@ def aggregate(
     accept_terms: Annotated[
         str, typer.Option("--accept-terms", help="Agree to other terms than before: their hash.")
     ] = "",
-    host: federation_options.Host = "127.0.0.1",
-    port: federation_options.Port = 8401,
-    tls_cert: federation_options.Certificate = None,
-    tls_key: federation_options.PrivateKey = None,
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    behind_proxy: federation_options.BehindProxy = [],  # noqa: B006
-    rate: federation_options.RateLimit = 200.0,
+    listening: Listening = Listening(port=8401),  # noqa: B008
 ) -> None:
     """Run an aggregator: it adds up shares, learns nothing from one, and releases one sum per round.
 
@@ -52,22 +46,20 @@ def aggregate(
     """
     key = federation_options.public_key("--coordinator-key", coordinator_key)
     accepted = federation_options.public_key("--accept-terms", accept_terms)
-    place = listen_address(host, port, tls_cert, tls_key, insecure, behind_proxy)
-    from murmura.server.admitter import FILE, Admitter
+    place = listening.address()
+    from murmura.server.admissions import FILE, Admitter
     from murmura.server.aggregator.aggregator import Aggregator
     from murmura.server.coordinator.agreement import fetch_identity
     from murmura.server.database import ServerDatabase
     from murmura.server.endpoints import AGGREGATOR
+    from murmura.server.http.limits import PageOrigin
     from murmura.server.http.machine_app import App
-    from murmura.server.http.origins import PageOrigin
     from murmura.server.http.serving import serve
     from murmura.wire.refusals import RefusedError, UnreachableError
 
     coordinator = coordinator.rstrip("/")
-    transport, allowed = (
-        federation_options.Others(authority, insecure).way_to(coordinator),
-        PageOrigin.of(page_origin or coordinator),
-    )
+    transport = listening.others().way_to(coordinator)
+    allowed = PageOrigin.of(page_origin or coordinator)
     with locked(state, OWN):
         admits = admit if admit is not None else role == "seed"
         admitter = Admitter(ServerDatabase(state / FILE, "admitter")) if admits else None
@@ -99,6 +91,6 @@ def aggregate(
                 say(f"`murmura invite create --state {state}` invites devices")
             return None if agreed is None else QUIET
 
-        limits = request_limits(rate, rate)
+        limits = listening.limits(listening.rate)
         app = App(aggregator, AGGREGATOR, limits, look_around, federation_options.TICK, allowed=allowed)
         serve(app, place)

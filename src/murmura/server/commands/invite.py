@@ -16,7 +16,7 @@ from murmura.cli.console import say, table
 from murmura.device.commands import federation_options
 
 if TYPE_CHECKING:
-    from murmura.server.admitter import Admitter
+    from murmura.server.admissions import Admitter
 
 invite_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Invite devices to a federation, and take it back."
@@ -106,8 +106,8 @@ def revoke(
     with _admitter(state) as admitter:
         terms, url = admitter.terms, admitter.url
         message = admitter.revoke(numbers)
-    machines = [] if terms is None else [terms.seed_aggregator, terms.vector_aggregator]
-    addresses = [*(one.url for one in machines if one is not None), url]
+    machines = [] if terms is None else terms.aggregators
+    addresses = [*(one.url for one in machines), url]
 
     async def tell_all(send: Transport) -> list[str]:
         missed = []
@@ -139,7 +139,7 @@ def _admitter(state: Path, new: bool = False) -> Iterator[Admitter]:
     """The admitter of a folder; only `invite key` makes a new one, as no federation knows its key yet."""
     federation_options.need("inviting")
     from murmura.core.errors import SettingError
-    from murmura.server.admitter import FILE, Admitter
+    from murmura.server.admissions import FILE, Admitter
     from murmura.server.database import ServerDatabase
 
     if not new and not (state / FILE).exists():

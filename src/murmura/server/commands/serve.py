@@ -6,8 +6,9 @@ import contextlib
 import os
 import secrets as system
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from murmura.core.catalogue import Catalogue
     from murmura.server.coordinator.coordinator import Coordinator
     from murmura.server.coordinator.setup import FederationSetup
+    from murmura.server.http.limits import RequestLimits
+    from murmura.server.http.serving import ListenAddress
     from murmura.wire.terms import FederationTerms
 
 BURST = 10  # seconds' worth of requests an address may save up
@@ -36,10 +39,56 @@ Helpers = Annotated[
     list[str], typer.Option("--aggregator", metavar="URL", help="Twice: the seed's, the vectors'.")
 ]
 Readable = Annotated[bool, typer.Option("--readable", help="One machine: the server can read each update.")]
+Tolerate = Annotated[
+    int | None,
+    typer.Option("--tolerate", min=0, help="Malicious devices, of exact pairs; default 4, or 1 % of places."),
+]
 Minimum = Annotated[int | None, typer.Option("--minimum", min=1, help="No sum of fewer devices; default 100.")]
 
 
+@dataclass(frozen=True)
+class Listening:
+    """Where a server listens, whom it trusts, and how much one address may ask of it."""
+
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")] = 8400
+    tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="A certificate file: serve HTTPS.")] = None
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The certificate's private key.")] = None
+    authority: federation_options.Authority = None
+    insecure: federation_options.Insecure = False
+    behind_proxy: Annotated[
+        list[str],
+        typer.Option(
+            "--behind-proxy", metavar="ADDRESS", help="Believe X-Forwarded-For of this proxy; or say loopback."
+        ),
+    ] = field(default_factory=list)
+    rate: Annotated[float, typer.Option("--rate", min=1, help="Requests a second from one address.")] = 200.0
+
+    def address(self) -> ListenAddress:
+        """Where to listen; refuses what cannot work."""
+        federation_options.need("a server")
+        from murmura.server.http.serving import ListenAddress, proxy_networks
+
+        federation_options.warn_insecure(self.insecure)
+        proxies = proxy_networks(self.behind_proxy)
+        made = ListenAddress(self.host, self.port, self.tls_cert, self.tls_key, self.insecure, proxies)
+        made.check()
+        return made
+
+    def others(self) -> federation_options.Others:
+        """The way to other machines."""
+        return federation_options.Others(self.authority, self.insecure)
+
+    def limits(self, registrations: float) -> RequestLimits:
+        """What one address may ask for, and how many new devices a second may come from it."""
+        from murmura.server.http.limits import RequestLimits
+
+        burst = NEW_DEVICES * max(1.0, registrations)
+        return RequestLimits(self.rate, BURST * self.rate, registrations, burst)
+
+
 @options.takes_reading
+@federation_options.takes(Listening, "listening")
 def serve(
     state: Annotated[Path, typer.Option("--state", help="The folder of this federation.")],
     model: Annotated[str, typer.Option("--model", help="Which federated method.")] = "cfpl",
@@ -54,6 +103,7 @@ def serve(
     aggregator: Helpers = [],  # noqa: B006
     readable: Readable = False,
     exact: federation_options.Exact = False,
+    tolerate: Tolerate = None,
     minimum: Minimum = None,
     round_seconds: Annotated[float, typer.Option("--round-seconds", help="Until a deadline.")] = 60.0,
     hold: Annotated[float, typer.Option("--hold", help="Seconds before a device sends.")] = 5.0,
@@ -76,15 +126,10 @@ def serve(
     wait_for: Annotated[int, typer.Option("--wait-for", min=0, help="Devices before round 0.")] = 0,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="For tests of equal bits.")] = None,
     start: Annotated[bool, typer.Option("--start", help="Begin without `murmura rounds start`.")] = False,
-    host: federation_options.Host = "127.0.0.1",
-    port: federation_options.Port = 8400,
-    tls_cert: federation_options.Certificate = None,
-    tls_key: federation_options.PrivateKey = None,
-    authority: federation_options.Authority = None,
-    insecure: federation_options.Insecure = False,
-    behind_proxy: federation_options.BehindProxy = [],  # noqa: B006
-    rate: federation_options.RateLimit = 200.0,
-    registrations: federation_options.Registrations = 1.0,
+    listening: Listening = Listening(),
+    registrations: Annotated[
+        float, typer.Option("--registrations", min=0.001, help="New devices a second from one address.")
+    ] = 1.0,
 ) -> None:
     """Run the coordinator: it publishes rounds, and turns the sum of a round into the next model.
 
@@ -92,8 +137,9 @@ def serve(
     """
     from murmura.core.catalogue import Catalogue
     from murmura.data.sources.registry import load
-    from murmura.runtimes.from_dataset import describe_federation, describe_items, held_rows
-    from murmura.server.coordinator.setup import FederationSetup, RoundTiming, configured
+    from murmura.runtimes.simulation import held_rows
+    from murmura.server.coordinator.setup import FederationSetup, RoundTiming, configured, guarded
+    from murmura.server.described import describe_federation, describe_items
 
     if (items is None) == (not like):
         raise SettingError("the items must come from --items FILE or from --like DATA, and not from both.")
@@ -102,12 +148,9 @@ def serve(
         options.parse_settings(settings, [model])[model],
         "readable" if readable else "secure-sum",
         minimum,
+        exact,
     )
-    place = listen_address(host, port, tls_cert, tls_key, insecure, behind_proxy)
-    others, limits = (
-        federation_options.Others(authority, insecure),
-        request_limits(rate, registrations),
-    )
+    place, others, limits = listening.address(), listening.others(), listening.limits(registrations)
     with locked(state, OWN):
         saved_seed = federation_options.load_or_create_seed(state, seed, system.randbits(64))
         if items is not None:
@@ -117,6 +160,7 @@ def serve(
             dataset = load(like, data_dir, **reading)
             described = describe_federation(held_rows(dataset, protocol), preset, saved_seed)
             known = dataset.catalogue.restrict(described.items)
+        preset, guard = guarded(preset, described.info, tolerate)
         setup = FederationSetup(
             preset,
             described,
@@ -131,6 +175,8 @@ def serve(
             keep,
             exact,
         )
+        if guard:
+            say(guard)
         _coordinate(setup, known, state, place, limits, others, start)
 
 
@@ -138,17 +184,17 @@ def _coordinate(
     setup: FederationSetup,
     known: Catalogue,
     state: Path,
-    place: Any,
-    limits: Any,
+    place: ListenAddress,
+    limits: RequestLimits,
     others: federation_options.Others,
     start: bool,
 ) -> None:
     """Serve until interrupted; `known` is what people call the items."""
     from murmura.core.files import write_whole
-    from murmura.runtimes.from_dataset import item_titles
     from murmura.server.coordinator.coordinator import Coordinator
     from murmura.server.coordinator.open_round import PollingInterval
     from murmura.server.database import ServerDatabase
+    from murmura.server.described import item_titles
     from murmura.server.endpoints import COORDINATOR, UPLOADS
     from murmura.server.http.machine_app import App
     from murmura.server.http.page_files import VisitorPage
@@ -236,28 +282,3 @@ def _warn(setup: FederationSetup) -> None:
         say(f"who admits: the holder of the key {setup.admitter}")
     elif setup.admission == "invited":
         say("who admits: an aggregator's operator, who with this server's could fill a sum; or give --admitter")
-
-
-def listen_address(
-    host: str,
-    port: int,
-    certificate: Path | None,
-    private_key: Path | None,
-    insecure: bool,
-    behind_proxy: list[str],
-) -> Any:
-    """Where to listen; refuses what cannot work."""
-    federation_options.need("a server")
-    from murmura.server.http.serving import ListenAddress, proxy_networks
-
-    federation_options.warn_insecure(insecure)
-    made = ListenAddress(host, port, certificate, private_key, insecure, proxy_networks(behind_proxy))
-    made.check()
-    return made
-
-
-def request_limits(rate: float, registrations: float) -> Any:
-    """What one address may ask for."""
-    from murmura.server.http.limits import RequestLimits
-
-    return RequestLimits(rate, BURST * rate, registrations, NEW_DEVICES * max(1.0, registrations))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from murmura.channel.ring import Ring
@@ -22,64 +22,59 @@ from murmura.wire.wire import NO_SIGNATURE, SIGNATURE_BYTES
 
 # lists of reports are read up to so many times the devices called: a place may change hands in a round
 LONGEST_LIST = 2
+Clock = Callable[[], float]
+Signer = Callable[[AggregatorAddress], Awaitable[bytes]]
 
 
 @dataclass(frozen=True)
 class AggregatorPair:
-    """Two aggregators, run by two operators; the coordinator is neither."""
+    """Two aggregators, run by two operators; the coordinator is neither. In readable mode there are none."""
 
     terms: FederationTerms
-    seed: AggregatorAddress
-    vector: AggregatorAddress
     key: ServerKey  # the coordinator's
     _logged: dict[str, int] = field(default_factory=dict)  # how much of the log each has, by address
 
-    @staticmethod
-    def of(terms: FederationTerms, key: ServerKey) -> AggregatorPair | None:
-        """The pair that the terms name; None in readable mode."""
-        if terms.seed_aggregator is None or terms.vector_aggregator is None:
-            return None
-        return AggregatorPair(terms, terms.seed_aggregator, terms.vector_aggregator, key)
+    async def _signatures(self, purpose: str, content: bytes, asked: Signer) -> tuple[bytes, bytes]:
+        """What both sign of this when they are asked; zeros where there are none."""
+        found = []
+        for address in self.terms.aggregators:
+            found.append(await asked(address))
+            check_signature(address.key, purpose, content, found[-1])
+        seed, vector = found or (NO_SIGNATURE, NO_SIGNATURE)
+        return seed, vector
 
     async def agree(self, send: Transport, description: bytes) -> tuple[bytes, bytes]:
         """Both signatures of the terms; each gets the description once."""
         content = self.terms.encode()
         signed = self.key.sign("terms", content) + content
-        signatures = []
-        for address in (self.seed, self.vector):
+
+        async def asked(address: AggregatorAddress) -> bytes:
             said = (await ask(send, "POST", f"{address.url}/terms", signed)).json()
             if "needs" in said:
                 await ask(send, "POST", f"{address.url}/m/{said['needs']}", description)
                 said = (await ask(send, "POST", f"{address.url}/terms", signed)).json()
-            signature = _bytes(said.get("signature"))
-            check_signature(address.key, "terms", content, signature)
-            signatures.append(signature)
-        return signatures[0], signatures[1]
+            return _bytes(said.get("signature"))
+
+        return await self._signatures("terms", content, asked)
 
     async def sign_head(self, send: Transport, log: PublicLog, head: LogHead) -> tuple[bytes, bytes]:
         """Both signatures of a head, after each has taken over the entries it lacks."""
-        found = []
-        for address in (self.seed, self.vector):
-            found.append(await self._sign_head(send, address, log, head))
-        return found[0], found[1]
 
-    async def _sign_head(
-        self, send: Transport, address: AggregatorAddress, log: PublicLog, head: LogHead
-    ) -> bytes:
-        content = head.content(self.terms.federation)
-        if address.url not in self._logged:
-            said = (await ask(send, "GET", f"{address.url}/log")).json()
-            self._logged[address.url] = min(_number(said.get("size")), head.size)
-        signature = b""
-        while not signature or self._logged[address.url] < head.size:
-            start = self._logged.pop(address.url)
-            page = log.page(start, head.size)
-            message = start.to_bytes(8, "little") + page
-            signed = self.key.sign("log", message) + message
-            signature = (await ask(send, "POST", f"{address.url}/log", signed)).body
-            self._logged[address.url] = start + len(unpack_entries(page))
-        check_signature(address.key, "head", content, signature)
-        return signature
+        async def asked(address: AggregatorAddress) -> bytes:
+            if address.url not in self._logged:
+                said = (await ask(send, "GET", f"{address.url}/log")).json()
+                self._logged[address.url] = min(_number(said.get("size")), head.size)
+            signature = b""
+            while not signature or self._logged[address.url] < head.size:
+                start = self._logged.pop(address.url)
+                page = log.page(start, head.size)
+                message = start.to_bytes(8, "little") + page
+                signed = self.key.sign("log", message) + message
+                signature = (await ask(send, "POST", f"{address.url}/log", signed)).body
+                self._logged[address.url] = start + len(unpack_entries(page))
+            return signature
+
+        return await self._signatures("head", head.content(self.terms.federation), asked)
 
     async def open_round(
         self, send: Transport, content: bytes, counts: bytes = b"", released: bytes = b""
@@ -90,28 +85,29 @@ class AggregatorPair:
         """
         more = wire.pack_pair(counts, released) if counts else b""
         signed = self.key.sign("manifest", content) + wire.pack_pair(content, more)
-        found = []
-        for address in (self.seed, self.vector):
-            signature = (await ask(send, "POST", f"{address.url}/rounds", signed)).body
-            check_signature(address.key, "manifest", content, signature)
-            found.append(signature)
-        return found[0], found[1]
+
+        async def asked(address: AggregatorAddress) -> bytes:
+            return (await ask(send, "POST", f"{address.url}/rounds", signed)).body
+
+        return await self._signatures("manifest", content, asked)
 
     async def count(self, send: Transport, name: bytes) -> int:
         """How many reports have arrived complete."""
-        reply = (await ask(send, "GET", f"{self.vector.url}/rounds/{name.hex()}")).json()
+        _, vector = self.terms.aggregators
+        reply = (await ask(send, "GET", f"{vector.url}/rounds/{name.hex()}")).json()
         return _number(reply.get("reports"))
 
     async def total(
         self, send: Transport, name: bytes, ring: Ring, called: int
     ) -> tuple[ReleasedSum, list[bytes]]:
         """The sum over the reports both agree on, in two halves, and which they are."""
-        at = f"{self.vector.url}/rounds/{name.hex()}"
+        seed, vector = self.terms.aggregators
+        at = f"{vector.url}/rounds/{name.hex()}"
         command = self.key.sign("close", name)
         longest = SIGNATURE_BYTES + LONGEST_LIST * called * wire.ID_BYTES
         listed = (await ask(send, "POST", f"{at}/close", command, largest=longest)).body
         ids = listed[SIGNATURE_BYTES:]
-        check_signature(self.vector.key, "reports", name + ids, listed[:SIGNATURE_BYTES])
+        check_signature(vector.key, "reports", name + ids, listed[:SIGNATURE_BYTES])
         reports = wire.unpack_ids(ids)
         count = len(reports)
         if count < self.terms.minimum:
@@ -120,8 +116,8 @@ class AggregatorPair:
                 f"a sum must be of at least {self.terms.minimum} reports, but only {count} arrived.",
             )
         most = 2 * SIGNATURE_BYTES + ring.message_bytes
-        signed, *first = await self._release(send, self.seed, name, listed[:SIGNATURE_BYTES], ids, most)
-        _, *second = await self._release(send, self.vector, name, signed, ids, most)
+        signed, *first = await self._release(send, seed, name, listed[:SIGNATURE_BYTES], ids, most)
+        _, *second = await self._release(send, vector, name, signed, ids, most)
         return ReleasedSum.of(name, ids, (first[0], first[1]), (second[0], second[1])), reports
 
     async def _release(
@@ -140,7 +136,7 @@ class AggregatorPair:
     async def forget(self, send: Transport, name: bytes) -> None:
         """The sum is committed: nobody needs to keep which reports it is of."""
         command = self.key.sign("forget", name)
-        for address in (self.seed, self.vector):
+        for address in self.terms.aggregators:
             await ask(send, "POST", f"{address.url}/rounds/{name.hex()}/forget", command)
 
 
@@ -205,9 +201,6 @@ def _bytes(text: object) -> bytes:
         return b""
 
 
-Clock = Callable[[], float]
-
-
 class TermsKeeper:
     """The terms of one federation, once they are agreed."""
 
@@ -243,8 +236,7 @@ class TermsKeeper:
         start = float(self._store.fact_or("windows begin", lambda: str(int(self._clock())).encode()))
         offered = self._setup.terms(federation, self._key.public, pair, admitter, start)
         offered.check()
-        both = AggregatorPair.of(offered, self._key)
-        signatures = (NO_SIGNATURE, NO_SIGNATURE) if both is None else await both.agree(send, description)
+        signatures = await AggregatorPair(offered, self._key).agree(send, description)
         if before is None or before.hash != offered.hash:
             self._keep(offered, signatures)
         self.terms, self.confirmed = offered, True
@@ -269,7 +261,10 @@ class TermsKeeper:
         self._log.append([terms_entry(content)], facts)
 
     def signed(self) -> bytes:
-        """The signatures of all three machines (64 each, zeros where there is none), then the terms."""
+        """What the federation is, signed by its three machines.
+
+        Their signatures (64 each, zeros where there is none), then the terms.
+        """
         signatures = self._store.fact("terms signatures")
         if self.terms is None or signatures is None:
             raise RefusedError("paused", "the terms of this federation are not agreed yet; try again later.")

@@ -12,13 +12,13 @@ import re
 from typing import Any
 
 from murmura.channel.shares import Entropy
-from murmura.server.coordinator.published_models import CAME, LEFT
+from murmura.server.coordinator.public_log import CAME, LEFT
 from murmura.server.coordinator.rounds import Clock, RoundRunner
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement
 from murmura.wire.admission import Admission, check_join
 from murmura.wire.keys import ServerKey
-from murmura.wire.refusals import RefusedError, malformed
+from murmura.wire.refusals import RefusedError, json_object, malformed
 from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
@@ -36,6 +36,14 @@ class Coordinator:
         self.rounds = RoundRunner(setup, store, self.key, clock, entropy)
         self._desk = self.rounds.desk
         self.operator_token = store.fact_or("operator", lambda: entropy(32).hex().encode()).decode()
+
+    def join(self, body: bytes) -> dict[str, Any]:
+        """Join: a random token."""
+        said = "joining takes a JSON object with at most a 'slot', a 'token', an 'admission' and its 'proof'."
+        read = json_object(body or b"{}", said)
+        if set(read) - {"slot", "token", "admission", "proof"}:
+            raise malformed(said)
+        return self.register(*(read.get(name) for name in ("slot", "token", "admission", "proof")))
 
     def register(
         self, wanted: object = None, own: object = None, admission: object = None, proof: object = None
@@ -79,7 +87,10 @@ class Coordinator:
         return shown.public
 
     def revoke(self, message: bytes) -> int:
-        """Admissions that the admitter takes back lose their places; how many were named."""
+        """Invitations that no longer count, signed by the admitter.
+
+        They lose their places; the answer is how many were named.
+        """
         keys = self._desk.revoke(self.rounds.terms, message)
         there = "SELECT 1 FROM devices WHERE admission = ?"
         left = self._left(sum(self._store.row(there, (key,)) is not None for key in keys))
@@ -91,7 +102,7 @@ class Coordinator:
         return self.rounds.store.releases.moved(LEFT, people)
 
     def remove(self, slot: str) -> dict[str, Any]:
-        """Free a place, by the operator."""
+        """Free a place."""
         number = int(slot) if slot.isascii() and slot.isdigit() and len(slot) < 10 else -1
         if self._store.row("SELECT 1 FROM devices WHERE slot = ?", (number,)) is None:
             raise RefusedError("unknown", f"there is no device in place {slot[:20]}.")
@@ -110,7 +121,7 @@ class Coordinator:
         return int(found[0])
 
     def leave(self, token: str) -> dict[str, Any]:
-        """Forget a device."""
+        """Leave: the token is forgotten."""
         gone = "DELETE FROM devices WHERE slot = ?", (self.slot(token),)
         self._store.write([gone, *self._left()], forget=True)
         return {"left": True}
@@ -123,7 +134,10 @@ class Coordinator:
         return int(found[0])
 
     def ticket(self, token: str, message: bytes) -> bytes:
-        """A signature that lets one report of this device into the open round: one per device and round."""
+        """Admission of one report to the open round.
+
+        It is a signature; there is one per device and round.
+        """
         check_length(message, HASH_BYTES + ID_BYTES, "request for a ticket")
         name, report = message[:HASH_BYTES], message[HASH_BYTES:]
         slot, live = self.slot(token), self.rounds.published
@@ -145,7 +159,10 @@ class Coordinator:
         return self.rounds.answer(self.slot(token))
 
     def manifest(self) -> tuple[bytes, bytes]:
-        """(hash, signed manifest) of the open round; a device that knows the hash knows the rest."""
+        """The signed manifest of the open round; has an ETag.
+
+        Its hash comes first: a device that knows it knows the rest.
+        """
         live = self.rounds.published
         if live is None:
             state = round_status(self.rounds)["state"]
@@ -156,32 +173,34 @@ class Coordinator:
         return live.hash, live.envelope
 
     def news(self) -> str:
-        """The hash of the open round's manifest, or the code of why none is open."""
+        """Says when there is a new manifest.
+
+        It is the hash of the open round's, or the code of why none is open.
+        """
         try:
             return self.manifest()[0].hex()
         except RefusedError as error:
             return error.code
 
     def last_manifest(self) -> bytes:
-        """The signed manifest of the last round that was committed: how to use the model it led to."""
+        """The signed manifest of the last round that was completed.
+
+        It says how to use the model the round led to.
+        """
         found = self.rounds.store.last_committed()
         if found is None:
             raise RefusedError("unknown", "no round has been completed here yet.")
         return found
 
-    def terms(self) -> bytes:
-        """The terms with the signatures of everybody who agreed to them."""
-        return self.rounds.keeper.signed()
-
     def log_head(self) -> bytes:
-        """The newest head of the public log that everybody has signed."""
+        """The newest signed head of the log."""
         found = self.rounds.store.log.head
         if found is None:
             raise RefusedError("unknown", "no head of the log has been signed here yet.")
         return found.encode()
 
     def newest_model(self) -> bytes:
-        """The log's entry of the newest model, of sums a complete one, and the proof that it is there."""
+        """The newest model's entry in the log, and the proof that it is there."""
         head = self.rounds.store.log.head
         found = None if head is None else self.rounds.store.releases.newest_model(head)
         if found is None:
@@ -189,7 +208,7 @@ class Coordinator:
         return pack_pair(found[0], found[1].encode())
 
     def log_entries(self, start: str) -> bytes:
-        """Entries of the public log from a place on, as many as fit into one answer."""
+        """Entries of the public log from a place on."""
         head = self.rounds.store.log.head
         return self.rounds.store.log.page(_number(start), 0 if head is None else head.size)
 
@@ -198,18 +217,21 @@ class Coordinator:
         return b"".join(self.rounds.store.log.consistency(_number(first), _number(size)))
 
     def rollback(self, done: str) -> dict[str, Any]:
-        """Go back to the model after so many rounds, by the operator."""
+        """Go back to the model after so many rounds."""
         self.rounds.rollback(_number(done))
         return self.status()
 
     def since(self, name: bytes, base: bytes) -> bytes:
-        """The public model, for who has the model `base`: what changed since, or the whole if as short."""
+        """The public model, for who has an earlier one: what changed, or the whole.
+
+        The whole is sent where the changes are as long.
+        """
         now = self.rounds.now
         shorter = self.rounds.store.changes_since(base, now) if name.hex() == now.model else None
         return self.blob(name) if shorter is None else shorter
 
     def blob(self, name: bytes) -> bytes:
-        """A public model or the description, by its hash."""
+        """A public model or the description, by its SHA-256."""
         found = self.rounds.store.blob(name)
         if found is None:
             raise RefusedError("unknown", "nothing is published under this hash; it may be of an older round.")
@@ -221,7 +243,7 @@ class Coordinator:
             raise RefusedError("unauthorised", "this needs the operator's token; it is in the state folder.")
 
     def order(self, what: str) -> dict[str, Any]:
-        """Start, pause, stop, or renew the release; what the federation is afterwards."""
+        """start, pause, stop or renew."""
         if what not in (*ORDERS, RENEW):
             known = ", ".join((*ORDERS, RENEW))
             raise RefusedError("unknown", f"an order must be one of {known}, but it is '{what[:20]}'.")
@@ -250,7 +272,10 @@ class Coordinator:
         }
 
     def status(self) -> dict[str, Any]:
-        """Everything an operator may know; nothing about one person."""
+        """Where the federation stands.
+
+        Everything an operator may know; nothing about one person.
+        """
         own = {key: value for key, value in round_status(self.rounds).items() if key in OPERATORS}
         return {**self.about(), "devices": len(self.rounds.store.registered()), **own}
 
@@ -273,7 +298,7 @@ class Coordinator:
         }
 
     def history(self, last: int = 100) -> list[dict[str, Any]]:
-        """The last rounds, newest first."""
+        """The last rounds."""
         return self.rounds.store.history(last)
 
 

@@ -99,7 +99,6 @@ class OpenRound:
     """The round at work."""
 
     manifest: Manifest
-    hash: bytes
     called: frozenset[int]
     envelope: bytes = b""  # as devices get it, once everybody has signed
     published: bool = False
@@ -107,6 +106,11 @@ class OpenRound:
     tickets: dict[int, bytes] = field(default_factory=dict)  # slot -> its one report; never written down
     individual_reports: IndividualReports | None = None  # in readable mode only
     summed: frozenset[int] = frozenset()  # slots whose reports the sum is of; never written down
+
+    @property
+    def hash(self) -> bytes:
+        """Of the manifest."""
+        return self.manifest.hash
 
     def holders(self, reports: Iterable[bytes]) -> frozenset[int]:
         """Whose reports these are, as far as this process gave them tickets."""

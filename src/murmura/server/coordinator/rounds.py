@@ -63,7 +63,7 @@ class RoundRunner:
         """A round that was open when the coordinator stopped goes on; in readable mode its updates are lost."""
         found = self.store.opened()
         if found is not None:
-            self.live = OpenRound(found.manifest, found.manifest.hash, frozenset(found.called.tolist()))
+            self.live = OpenRound(found[0], frozenset(found[1].tolist()))
             if self.terms.readable:
                 self._abandon("the coordinator was restarted, and updates are kept in memory only")
 
@@ -87,10 +87,10 @@ class RoundRunner:
         return signed and self.live is None and self.itinerary.finished(self.now.position)
 
     @property
-    def _pair(self) -> AggregatorPair | None:
-        """The aggregators that the terms name; None in readable mode."""
+    def _pair(self) -> AggregatorPair:
+        """The aggregators that the terms name."""
         if self._known_pair is None or self._known_pair.terms is not self.terms:
-            self._known_pair = AggregatorPair.of(self.terms, self._key)
+            self._known_pair = AggregatorPair(self.terms, self._key)
         return self._known_pair
 
     def set_state(self, state: str) -> None:
@@ -145,7 +145,7 @@ class RoundRunner:
             called = self.search.calls(called, registered, least, Rng(secret, at.round))
         manifest = self._manifest(len(called), previous)
         self.store.open_round(manifest, called)
-        self.live = OpenRound(manifest, manifest.hash, frozenset(called.tolist()))
+        self.live = OpenRound(manifest, frozenset(called.tolist()))
         await self._publish(self.live, send)
 
     def _in_this_window(self) -> Position:
@@ -198,11 +198,9 @@ class RoundRunner:
     async def _publish(self, live: OpenRound, send: Transport) -> None:
         """Devices hear of a round when it is in the log and both aggregators are ready for it."""
         m, content = live.manifest, live.manifest.encode()
-        seed = vector = wire.NO_SIGNATURE
         head = await self._sign_head(send)
-        if self._pair is not None:
-            seed, vector = await self._pair.open_round(send, content, *self._named_counts(m))
-        else:
+        seed, vector = await self._pair.open_round(send, content, *self._named_counts(m))
+        if self.terms.readable:
             live.individual_reports = IndividualReports(self.terms, m, self.itinerary.known_in(m.phase))
         proof = self.store.log.proof(head, len(self.store.log) - 1, self.store.published_size(m.serial))
         signed = SignedManifest(content, self._key.sign("manifest", content), seed, vector, proof)
@@ -225,9 +223,7 @@ class RoundRunner:
             return known
         head = log.unsigned_head()
         own = head.sign(self.store.federation, self._key)
-        seed = vector = wire.NO_SIGNATURE
-        if self._pair is not None:
-            seed, vector = await self._pair.sign_head(send, log, head)
+        seed, vector = await self._pair.sign_head(send, log, head)
         log.keep_head(made := replace(head, coordinator=own, seed=seed, vector=vector))
         return made
 
@@ -244,7 +240,6 @@ class RoundRunner:
                 self._commit(live, live.individual_reports.received(), live.individual_reports.used, without)
             return
         pair = self._pair
-        assert pair is not None
         try:
             live.reports = await pair.count(send, m.hash)
         except RefusedError as error:
@@ -363,7 +358,10 @@ class RoundRunner:
         check_signature(self._key.public, "ticket", upload.manifest + upload.report, upload.ticket)
 
     def take_individual_report(self, message: bytes | bytearray) -> bytes:
-        """An update that the server can read; answers with a receipt, the same one when it comes again."""
+        """An update, in readable mode only: the server can read each update.
+
+        The answer is a receipt, the same one when it comes again.
+        """
         live, before = self.published, self._counted
         if live is not None and live.individual_reports is None:
             raise malformed("this round adds up shares; the coordinator takes no update.")

@@ -12,7 +12,8 @@ from pydantic import Field
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.core.channel import EXACT, READABLE, ChannelSettings
+from murmura.core.channel import EPSILON, EXACT, READABLE, ChannelSettings
+from murmura.core.contract import FederationInfo
 from murmura.core.errors import RunError, SettingError
 from murmura.core.features import encode_features
 from murmura.core.rng import Words, server_secret
@@ -111,11 +112,10 @@ class FederationSetup:
         self.channel.check_cohort(itinerary.cohort_size, info.clients)
         self._check_noise(itinerary)
         if "exact" in self.labels and not self.exact:
-            noisy = method.bears_noise or self.preset.preset.noisy is not None
-            remedy = "set -S epsilon=4, or" * noisy or "serve another method, or"
+            remedy = "set -S epsilon=4" if self.preset.preset.noise_by_default else "serve fed-ease"
             raise SettingError(
-                f"{self.preset.name} must have noise in its sums, but epsilon is not given and {EXACT}; "
-                f"{remedy} say --exact to serve it all the same."
+                f"{self.preset.name} must have noise in its sums, but has none and {EXACT}; {remedy}, or say "
+                "--exact to serve it all the same."
             )
         return itinerary
 
@@ -199,17 +199,56 @@ class FederationSetup:
             )
 
 
+FEWEST_TOLERATED, TOLERATED_SHARE = 4, 100  # malicious devices: as many, or one in so many places
+SHORTEST_CAP, CAP_MEANS = 100, 4  # items of one person: as many, or so many times the mean
+
+
+def guarded(
+    preset: ConfiguredPreset, info: FederationInfo, tolerated: int | None = None
+) -> tuple[ConfiguredPreset, str]:
+    """Exact pairs that so many malicious devices can add no rare item to, and what is to be said of them.
+
+    Items take part from `least` and so many owners on, and at most `cap` of one person.
+    """
+    if preset.channel_settings().epsilon is not None or not {"least", "cap"} <= set(field_names(type(preset))):
+        return preset, ""
+    few = max(FEWEST_TOLERATED, -(-info.clients // TOLERATED_SHARE)) if tolerated is None else tolerated
+    own: dict[str, int] = as_dict(preset)
+    least, cap = (
+        own["least"] + few,
+        own["cap"] or max(SHORTEST_CAP, CAP_MEANS * -(-info.interactions // info.clients)),
+    )
+    said = (
+        f"pairs are of items with at least {least} owners, {few} more than `least` as devices may be malicious"
+    )
+    return changed(preset, least=least, cap=cap), f"{said}; of one person at most {cap} items take part"
+
+
 def configured(
-    name: str, given: dict[str, Any], mode: ChannelMode, minimum: int | None = None
+    name: str, given: dict[str, Any], mode: ChannelMode, minimum: int | None = None, exact: bool = False
 ) -> tuple[ConfiguredPreset, ChannelSettings]:
-    """The method of that name, and the channel of its updates in this mode."""
+    """The method of that name, and the channel of its updates in this mode.
+
+    Sums that everybody can read get noise, unless an operator has said that they may be exact.
+    """
     if "channel" in given:
         raise SettingError(
             "the channel of a real federation is a secure sum; say --readable for the other one."
         )
     named = algorithm(name)
+    noisy = mode == "secure-sum" and not exact and "epsilon" not in given and named.noise_by_default
     of_channel = set(field_names(ChannelSettings)).difference(field_names(named.settings))
     apart = {key: given[key] for key in given if key in of_channel}
-    preset = named(**{key: value for key, value in given.items() if key not in apart})
+    own = {key: value for key, value in given.items() if key not in apart}
+    if noisy:
+        own["epsilon"] = EPSILON
+    try:
+        preset = named(**own)
+    except SettingError as error:
+        if not noisy:
+            raise
+        raise SettingError(
+            f"{error} Epsilon is {EPSILON:g} unless --exact asks for sums without noise."
+        ) from None
     least = {} if minimum is None else {"minimum_cohort": minimum}
     return preset, changed(preset.channel_settings(), **{**apart, **least, "channel": mode})

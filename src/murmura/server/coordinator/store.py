@@ -20,8 +20,7 @@ from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
-from murmura.server.coordinator.public_log import PublicLog
-from murmura.server.coordinator.published_models import ModelChanges, Releases
+from murmura.server.coordinator.public_log import ModelChanges, PublicLog, Releases
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire import wire
@@ -46,15 +45,6 @@ class FederationState:
     model_bytes: int  # its length
     changes: tuple[Download, ...] = ()  # shorter ways to it
     counts: Download | None = None  # of items, which an exchange has made public
-
-
-@dataclass(frozen=True, eq=False)
-class OpenedRound:
-    """What is written down of a round that is open."""
-
-    manifest: Manifest
-    envelope: bytes  # as devices get it; b"" before both aggregators have signed
-    called: Ints
 
 
 @dataclass(frozen=True)
@@ -163,12 +153,10 @@ class CoordinatorStore:
         found = json.loads(self._store.fact("attempts") or b'{"window": -1}')
         return dict(found["phases"]) if found["window"] == window else {}
 
-    def opened(self) -> OpenedRound | None:
-        """The round that is open, if one is."""
-        found = self._store.row("SELECT manifest, envelope, called FROM rounds WHERE state = 'open'")
-        if found is None:
-            return None
-        return OpenedRound(Manifest.decode(bytes(found[0])), bytes(found[1] or b""), slots(found[2]))
+    def opened(self) -> tuple[Manifest, Ints] | None:
+        """The round that is open, if one is, and whom it called."""
+        found = self._store.row("SELECT manifest, called FROM rounds WHERE state = 'open'")
+        return None if found is None else (Manifest.decode(bytes(found[0])), slots(found[1]))
 
     def last_committed(self) -> bytes | None:
         """The signed manifest of the newest round that was committed."""

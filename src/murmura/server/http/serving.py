@@ -13,15 +13,14 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from murmura.core.errors import SettingError
+from murmura.server.http.connections import BACKLOG, ConnectionLimits, CountedListener, Places, listen
+from murmura.server.http.http_protocol import HttpProtocol, Service
+from murmura.server.http.limits import Proxies
+from murmura.server.http.machine_app import App
 from murmura.wire.transport import is_loopback
-
-if TYPE_CHECKING:
-    from murmura.server.http.connections import ConnectionLimits, CountedListener
-    from murmura.server.http.http_protocol import Service
-    from murmura.server.http.machine_app import App
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 OTHER_FILES = 256  # that a server may have open beside its connections
@@ -88,8 +87,6 @@ def proxy_networks(named: list[str]) -> tuple[str, ...]:
 
 def serve(app: App[Any], address: ListenAddress, limits: ConnectionLimits | None = None) -> None:
     """Answer until interrupted."""
-    from murmura.server.http.connections import ConnectionLimits
-
     keep_freed_memory()
     Server(app, address, limits or ConnectionLimits()).run()
 
@@ -111,10 +108,6 @@ class Server:
     """Answers on a socket from `run` to `stop`."""
 
     def __init__(self, app: App[Any], address: ListenAddress, limits: ConnectionLimits) -> None:
-        from murmura.server.http.connections import Places, listen
-        from murmura.server.http.http_protocol import Service
-        from murmura.server.http.origins import Proxies
-
         proxies = Proxies(address.proxies)
         places = Places(min(limits.most, _open_files() - OTHER_FILES), limits.each, proxies.has)
         self._tls = None if address.certificate is None else _tls(address)
@@ -160,9 +153,6 @@ async def answering(
     service: Service, opened: CountedListener, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[None]:
     """While requests on an open socket are answered."""
-    from murmura.server.http.connections import BACKLOG
-    from murmura.server.http.http_protocol import HttpProtocol
-
     service.accepted = opened.accepted
     handshake = service.limits.handshake if tls is not None else None
     server = await asyncio.get_running_loop().create_server(

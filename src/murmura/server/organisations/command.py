@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import say, table, tell
-from murmura.core.errors import RunError, SettingError
+from murmura.core.errors import MissingExtraError, RunError, SettingError
 
 if TYPE_CHECKING:
     from murmura.algorithms.preset import ConfiguredPreset
@@ -20,6 +21,43 @@ silos_app = typer.Typer(
 
 Model = Annotated[str, typer.Option("--model", "-m", help="A federated method.")]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER")]
+PROJECT = """\
+[project]
+name = "murmura-silos"
+version = "1.0.0"
+description = "A federated recommender of organisations"
+license = { text = "Apache-2.0" }
+dependencies = []  # every machine has murmura[flower] already
+
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[tool.hatch.build.targets.wheel]
+packages = ["murmura_silos"]
+
+[tool.flwr.app]
+publisher = "murmura"
+
+[tool.flwr.app.components]
+serverapp = "murmura_silos.server_app:app"
+clientapp = "murmura_silos.client_app:app"
+
+[tool.flwr.app.config]
+federation = ""  # the folder with the terms, where the ServerApp runs
+folder = ""  # where it keeps its checkpoint and the model
+silos = 2
+seed = 0
+patience = 3600.0  # seconds it waits for a reply
+"""
+# Flower reads the text for the name `app`, before it imports anything
+APP = 'from murmura.server.organisations.flower_apps import {side}_app as app\n\n__all__ = ["app"]\n'
+FILES = {
+    "pyproject.toml": PROJECT,
+    "murmura_silos/__init__.py": '"""Murmura\'s apps, under a name that Flower finds in this folder."""\n',
+    "murmura_silos/server_app.py": APP.format(side="server"),
+    "murmura_silos/client_app.py": APP.format(side="client"),
+}
 
 
 @silos_app.command("terms")
@@ -34,8 +72,8 @@ def make_terms(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Write what organisations agree on: the method, its settings, the items. Give all of them the folder."""
-    from murmura.runtimes.from_dataset import describe_items
-    from murmura.server.organisations.silo_terms import SiloTerms
+    from murmura.server.described import describe_items
+    from murmura.server.organisations.folder import SiloTerms
 
     preset = _preset(model, settings)
     terms = SiloTerms(preset, describe_items(items, preset, clients, interactions, reading))
@@ -55,9 +93,8 @@ def join_silo(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Make a silo of an organisation's own rows; the secrets its people draw with are drawn here."""
-    from murmura.runtimes.from_dataset import training_rows
-    from murmura.server.organisations.silo_terms import SiloTerms
-    from murmura.server.organisations.silo_users import own_users
+    from murmura.runtimes.simulation import training_rows
+    from murmura.server.organisations.folder import SiloTerms, own_users
 
     agreed = SiloTerms.read(terms)
     people = own_users(training_rows(rows, "", data_dir, reading), agreed, first)
@@ -80,9 +117,9 @@ def cut_data(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Cut a data set into silos, for a rehearsal: secrets follow from the seed, so it equals the simulation."""
-    from murmura.runtimes.from_dataset import describe_federation, groups_of, training_rows
-    from murmura.server.organisations.silo_terms import SiloTerms
-    from murmura.server.organisations.silo_users import cut_silos
+    from murmura.runtimes.simulation import groups_of, training_rows
+    from murmura.server.described import describe_federation
+    from murmura.server.organisations.folder import SiloTerms, cut_silos
 
     rows, preset = training_rows(data, protocol, data_dir, reading), _preset(model, settings)
     terms = SiloTerms(preset, describe_federation(rows, preset, seed))
@@ -96,9 +133,14 @@ def cut_data(
 @silos_app.command("app")
 def make_app(out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder of the app.")]) -> None:
     """Write the Flower App that `flwr run` takes: its ServerApp and ClientApp are Murmura's."""
-    from murmura.server.organisations.app_files import write_app
-
-    write_app(out)
+    if find_spec("flwr") is None:
+        raise MissingExtraError("a federation on Flower", "flower")
+    if out.exists() and any(out.iterdir()):
+        raise RunError(f"{out} must be a new folder for the Flower App, but has files; choose another.")
+    for name, text in FILES.items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     typer.echo(str(out))
 
 

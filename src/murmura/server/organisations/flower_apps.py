@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from murmura.core.errors import FederationError, MissingExtraError, SettingError
+from murmura.server.organisations.folder import SiloTerms
 from murmura.server.organisations.server import model_digest, ranges_of, serve_silos
 from murmura.server.organisations.silo import Silo
-from murmura.server.organisations.silo_terms import SiloTerms
 
 try:
     from flwr.app import Array, ArrayRecord, Context, Message, MessageType, RecordDict

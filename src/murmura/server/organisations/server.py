@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from murmura.channel.ledger import LedgerLine
 from murmura.core.arrays import Ints
 from murmura.core.codec import decode
 from murmura.core.contract import Phase
@@ -23,13 +22,12 @@ from murmura.core.files import prefixed, write_archive
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.update import Arrays
-from murmura.engine.checkpoint import load_checkpoint
 from murmura.engine.federation import Federation
-from murmura.engine.fit import run_rounds
+from murmura.engine.fit import load_checkpoint, run_rounds
 from murmura.engine.itinerary import Position
 from murmura.runtimes.ranges import FINISHED, PartialSum, RangeRuntime, add
+from murmura.server.organisations.folder import SiloTerms
 from murmura.server.organisations.silo_messages import SiloIntroduction, SiloReply, SiloRequest, name_of
-from murmura.server.organisations.silo_terms import SiloTerms
 from murmura.wire.wire import pack_arrays
 
 MODEL = "model.npz"
@@ -137,9 +135,9 @@ def serve_silos(
     The final model is in `model.npz` of the folder, and every silo has it.
     """
     with locked(folder):
-        f, lines = Federation.begin(terms.plan(seed=seed)), list[LedgerLine]()
+        f = Federation.begin(terms.plan(seed=seed))
         f.held = None  # who has which model is the silos' own affair
-        f, lines = load_checkpoint(folder, f) or (f, lines)
+        lines = load_checkpoint(folder, f)
         runtime = SiloRuntime(terms, ranges, ask)
         run_rounds(f, lines, runtime, folder, 1, progress)
         runtime.finish(f)

@@ -18,12 +18,12 @@ from murmura.core.contract import RoundContext, ServerState
 from murmura.core.errors import FederationError, RunError
 from murmura.core.locks import locked
 from murmura.core.population import member_places
-from murmura.engine.checkpoint import NAME as CHECKPOINT
-from murmura.engine.checkpoint import load_checkpoint, read_auxiliary, save_checkpoint
 from murmura.engine.federation import Federation
+from murmura.engine.fit import CHECKPOINT, load_checkpoint, read_auxiliary, save_checkpoint
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.ranges import FINISHED, answer, called_here, receive
+from murmura.runtimes.ranges import FINISHED, answer, receive
+from murmura.server.organisations.folder import SiloTerms, SiloUsers
 from murmura.server.organisations.silo_messages import (
     SiloIntroduction,
     SiloReply,
@@ -31,8 +31,6 @@ from murmura.server.organisations.silo_messages import (
     as_array,
     name_of,
 )
-from murmura.server.organisations.silo_terms import SiloTerms
-from murmura.server.organisations.silo_users import SiloUsers
 
 
 class Silo:
@@ -70,8 +68,8 @@ class Silo:
         """The silo's people with their states, as the last exchange left them, or as they begin."""
         plan = self.terms.plan(self.held.population(self.terms))
         f = Federation.begin(plan, self.runtime.kernel_for(plan.algorithm, plan.through))
-        found = load_checkpoint(self.folder, f)
-        return f if found is None else found[0]
+        load_checkpoint(self.folder, f)
+        return f
 
     def scores(self, user: int) -> NDArray[Any]:
         """The scores of all items for one of the silo's people, by the latest model it was sent."""
@@ -126,7 +124,7 @@ class Silo:
                 "both sides need the same version of Murmura."
             )
         clients, chain, least = (
-            called_here(f, request),
+            f.takes_part(phase, request.cohort),
             f.plan.chains.get(phase.name),
             f.plan.channel.minimum_cohort,
         )

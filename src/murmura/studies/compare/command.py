@@ -19,11 +19,9 @@ from murmura.cli.console import progress, say, size, table, tell
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset
     from murmura.core.progress import Progress
-    from murmura.engine.federation import Runtime
     from murmura.report.summary import ModelSummary, Results
     from murmura.studies.compare.comparison_plan import Comparison, EntryMeans
     from murmura.studies.configuration import CompareConfig, DataConfig
-    from murmura.studies.worker_pool import Workers
 
 DEMO_DATA, DEMO_MODELS = "ml-latest-small-2016", "mostpop,user-knn,ease"
 DEMO_SUMS, DEMO_ROUNDS = "fed-ease", "pfpl+"  # two exact secure sums; an epoch of rounds
@@ -59,24 +57,25 @@ def compare(
     """
     from murmura.studies.compare.comparison_plan import plan as planned
     from murmura.studies.compare.folder import BY_DAYS
-    from murmura.studies.compare.notes import left_in_place, order_users, parse_orders
+    from murmura.studies.compare.noisy_rows import with_noisy_rows
     from murmura.studies.compare.run import saved_models
 
-    orders, connected, dataset = parse_orders(order), options.tracker(log), load_data(config.data)
+    orders, connected, dataset = options.parse_orders(order), options.tracker(log), load_data(config.data)
     seen = config.whole(orders[0] if orders else None)
     plan = planned(dataset, seen.protocol, config.models, **config.rest())
-    users = order_users(plan.entries) if len(orders) > 1 else []
+    users = plan.order_users if len(orders) > 1 else []
     by_days = config.only(users).whole("day") if users else None
     days = by_days and planned(dataset, by_days.protocol, by_days.models, **by_days.rest())
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
-    for line in left_in_place(plan):
+    plan, drowned = with_noisy_rows(plan)
+    for line in (*plan.left_in_place(), *drowned):
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     options.refuse_classifiers(plan, cluster)
-    where = (cluster, cluster_tls, config.workers, as_json)
-    run_on_cluster(replace(plan, keep=keep), folder, *where)
-    hidden = run_on_cluster(days, folder / BY_DAYS, *where) if days else []
+    where = (config.workers, as_json, cluster, cluster_tls)
+    run(replace(plan, keep=keep), folder, *where)
+    hidden = run(days, folder / BY_DAYS, *where) if days else []
     if not as_json:
         show(plan, folder, hidden)
     options.tell_tracker(connected, folder)
@@ -95,31 +94,25 @@ def load_data(source: DataConfig) -> Dataset:
     return dataset
 
 
-def run_on_cluster(
-    plan: Comparison, folder: Path, cluster: str, tls: Path | None, workers: int, as_json: bool
-) -> list[EntryMeans]:
-    """Run the plan with the cluster that is named, if any; its shards lie in this folder, under its lock."""
-    with options.cluster_at(cluster, tls, folder) as carried:
-        team = options.team(workers, carried.address if carried else "", tls)
-        return run(plan, folder, team, as_json, carried)
-
-
 def run(
     plan: Comparison,
     folder: Path,
-    workers: int | Workers,
+    workers: int,
     as_json: bool = False,
-    runtime: Runtime | None = None,
+    cluster: str = "",
+    tls: Path | None = None,
 ) -> list[EntryMeans]:
-    """Run the plan; with --json each line is printed as soon as it is known."""
+    """Run the plan with the cluster that is named, if any; its shards lie in this folder, under its lock."""
     from murmura.studies.compare.run import compare as compare_all
 
     rules = plan.prepared.protocol
     said: dict[str, Any] = {} if rules.order == "real" else {"order": rules.order}
     said |= {} if rules.sampled is None else rules.sampled.flat()
-    return collect(
-        lambda bar: compare_all(plan, folder, workers=workers, progress=bar, runtime=runtime), as_json, said
-    )
+    with options.cluster_at(cluster, tls, folder) as carried:
+        team = options.team(workers, carried.address if carried else "", tls)
+        return collect(
+            lambda bar: compare_all(plan, folder, workers=team, progress=bar, runtime=carried), as_json, said
+        )
 
 
 def collect(
@@ -143,9 +136,10 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     from murmura.data.sources.registry import load
     from murmura.report import build
     from murmura.studies.compare.comparison_plan import plan
+    from murmura.studies.compare.noisy_rows import with_noisy_rows
 
     folder = options.new_folder(out, "demo")
-    chosen = plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA})
+    chosen, _ = with_noisy_rows(plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA}))
     run(chosen, folder, workers)
     show(chosen, folder)
     page = build(folder)
@@ -154,7 +148,7 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
 
 def demo_models() -> dict[str, dict[str, Any]]:
     """Some baselines, and two federated methods at three choices of pi."""
-    from murmura.studies.flag_text import parse_models
+    from murmura.core.flag_text import parse_models
     from murmura.studies.methods import defaults
 
     found, own = parse_models(DEMO_MODELS), defaults("default", DEMO_DATA, DEMO_SUMS)
@@ -175,7 +169,6 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     from murmura.evaluation.registry import is_summary
     from murmura.report.summary import summarise
     from murmura.studies.compare.folder import read_runs
-    from murmura.studies.compare.notes import cautions
     from murmura.studies.methods import method
 
     results = summarise(read_runs(folder))
@@ -185,17 +178,19 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     readers = [READS] if any(what != EVERYTHING for what in reads.values()) else []
     columns, rows = _columns(results, keys), []
     best = best_of_each_kind(results)
-    for line in _sorted(results):
+    ranked = results.ranked(first_metric(results))
+    for line in [*ranked, *(line for line in results.lines if line not in ranked)]:  # without a value last
         cells = {key: _cell(results, line, key, digits[key]) for key in keys}
-        if INTERVAL in columns:
-            cells[INTERVAL] = _interval(line, str(results.primary), digits[str(results.primary)])
+        found, decimals = line.values.get(results.primary or ""), digits.get(results.primary or "")
+        if found is not None and found.low < found.high:
+            cells[INTERVAL] = f"{found.low:.{decimals}f}–{found.high:.{decimals}f}"
         label = f"{line.label} {BEST}" if line in best else line.label
-        rows.append([label, *(cells[key] for key in columns), *(reads[line.label] for _ in readers)])
+        rows.append([label, *(cells.get(key, "") for key in columns), *(reads[line.label] for _ in readers)])
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
     title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}\n{plan.prepared.values}"
     heads = ["model", *(key.removeprefix(KILO) for key in columns), *readers]
     costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
-    notes = (_marks(results, bool(best)), cautions(plan, costs))
+    notes = (_marks(results, bool(best)), plan.cautions(costs))
     table(title, heads, rows, [READS], "\n".join(filter(None, notes)))
     if hidden:
         _show_orders(results, hidden, [key for key in keys if "@" in key], digits)
@@ -211,12 +206,6 @@ def best_of_each_kind(results: Results) -> list[ModelSummary]:
     ranked = results.ranked(first_metric(results))
     first = [next((one for one in ranked if one.model.federated is kind), None) for kind in (False, True)]
     return [line for line in first if line is not None] if len(results.lines) > 1 else []
-
-
-def _sorted(results: Results) -> list[ModelSummary]:
-    """Best first by the first metric; what has no value of it last."""
-    ranked = results.ranked(first_metric(results))
-    return [*ranked, *(line for line in results.lines if line not in ranked)]
 
 
 def _columns(results: Results, keys: Sequence[str]) -> list[str]:
@@ -252,13 +241,6 @@ def _cell(results: Results, line: ModelSummary, key: str, decimals: int) -> str:
         text = f"[bold]{text}[/bold]"
     signs = marks(results, line, key)
     return f"{signs} {text}" if signs else text
-
-
-def _interval(line: ModelSummary, key: str, decimals: int) -> str:
-    found = line.values.get(key)
-    if found is None or not found.low < found.high:
-        return ""
-    return f"{found.low:.{decimals}f}–{found.high:.{decimals}f}"
 
 
 def _marks(results: Results, best: bool) -> str:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
+import yaml
+
+from murmura.channel.ledger import EXPOSED
 from murmura.core.catalogue import Dataset
+from murmura.core.channel import ChannelSettings
 from murmura.core.errors import SettingError, said_of
 from murmura.core.settings import as_dict
-from murmura.engine.protocol import PreparedData, prepare, protocol
+from murmura.engine.prepared import PreparedData, prepare
+from murmura.engine.protocol import protocol
 from murmura.evaluation.measure import Evaluation, PlainTable, number
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
 from murmura.studies.methods import (
@@ -22,7 +28,6 @@ from murmura.studies.methods import (
     name_and_settings,
     published_settings,
     resolved_settings,
-    source_of_settings,
 )
 from murmura.studies.search.folder import Trial
 
@@ -85,15 +90,17 @@ class Comparison:
         }
 
     @property
-    def from_size_rule(self) -> list[str]:
-        """The labels of the entries whose settings the rule from sizes gave."""
-        return [entry.label for entry in self.entries if entry.from_size_rule]
-
-    @property
     def settings_source(self) -> dict[str, Any]:
-        """Where settings came from that nobody gave, as `rule.json` keeps it."""
+        """Whose settings are the size rule's, and whose sums are of few people, as `rule.json` keeps it."""
+        by_rule = [entry.label for entry in self.entries if entry.from_size_rule]
         few = [entry.label for entry in self.entries if entry.below_minimum]
-        return source_of_settings(self.from_size_rule, few, Sizes.of(self.prepared.split.train))
+        stated = {key: labels for key, labels in (("by rule", by_rule), ("few", few)) if labels}
+        return {**stated, "sizes": asdict(Sizes.of(self.prepared.split.train))} if stated else {}
+
+    @cached_property
+    def order_users(self) -> list[str]:
+        """The labels of the entries whose methods use the order of a person's rows."""
+        return [entry.label for entry in self.entries if method(entry.model, entry.settings).uses_order]
 
     def columns(self, values: dict[str, float | None]) -> dict[str, float | None]:
         """What a table shows: of errors and accuracies those that were asked for, where any were."""
@@ -109,6 +116,66 @@ class Comparison:
     def keeps(self, seed: int) -> bool:
         """Whether the model of a run with this seed is kept beside its results."""
         return self.keep != "none" and seed == self.seed
+
+    def left_in_place(self) -> list[str]:
+        """A line for each model of which some settings were given: which tuned ones stay beside them."""
+        messages = []
+        for entry in self.entries:
+            if entry.given and entry.default:
+                given, stay = (
+                    ", ".join(f"{key}={some[key]}" for key in some) for some in (entry.given, entry.default)
+                )
+                source = "given by the rule from sizes" if entry.from_size_rule else "tuned for this data"
+                messages.append(
+                    f"{entry.label}: {given} is yours; {stay} stay as {source}. -S changes them too."
+                )
+        return messages
+
+    def cautions(self, costs: Mapping[str, Mapping[str, float | None]]) -> str:
+        """One line under the table: what to know before citing it. The report has a sentence on each."""
+        source, drawn = self.settings_source, self.prepared.protocol.sampled
+        exposed = {label: values[EXPOSED] for label, values in costs.items() if values.get(EXPOSED)}
+        people = [f"{label}: {shown(count)}" for label, count in exposed.items() if count]
+        found = {
+            "sampled metrics": [f"{drawn.count:,} drawn items"] if drawn else [],
+            "timestamps": self.order_users,
+            "settings by size": source.get("by rule") or (),
+            f"fewer than {ChannelSettings().minimum_cohort} people": source.get("few") or (),
+            "edge of a search": self._on_edges(),
+            "people exposed without noise": people,
+        }
+        said = []
+        for what, who in found.items():
+            if who:
+                more = f" and {len(who) - 1} more" if len(who) > 1 else ""
+                said.append(f"{what} ({who[0]}{more})")
+        return f"Note: {'; '.join(said)}. The report explains." if said else ""
+
+    def _on_edges(self) -> list[str]:
+        """The labels whose published settings won on the edge of their grid."""
+        from murmura.studies.search.space import edges
+
+        grids = (_published_grids().get(self.prepared.protocol.name) or {}).get(self.prepared.data) or {}
+        return [
+            entry.label
+            for entry in self.entries
+            if (axes := grids.get(entry.model) or {})
+            and not entry.from_size_rule
+            and edges(entry.model, entry.default, axes)
+        ]
+
+
+def _published_grids() -> dict[str, Any]:
+    """The grids behind the settings the package keeps: protocol -> data -> model -> axes."""
+    from murmura.studies.configuration import experiment_folder
+
+    values = yaml.safe_load((experiment_folder() / "defaults.yaml").read_text("utf-8"))
+    return dict(values["grids"])
+
+
+def shown(count: float) -> str:
+    """A mean of counts: one digit where it is not whole."""
+    return f"{count:,.1f}".removesuffix(".0")
 
 
 def plan(

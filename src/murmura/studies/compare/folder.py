@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from murmura.core.errors import RunError
+from murmura.data.splits.temporal import Order
 from murmura.engine.part_files import named, object_part, printable, whole_number, wrong_folder
 from murmura.engine.run_folder import Run
 from murmura.evaluation.sampled import CandidateDraws
@@ -29,6 +30,12 @@ def run_name(label: str, seed: int) -> str:
     if plain != label or len(plain) > 100:  # two labels must not meet in one folder
         plain = f"{plain[:100]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
     return f"{plain}-seed{seed}"
+
+
+def record_order(run: Run, labels: Sequence[str], order: Order) -> None:
+    """Keep which order was seen; nothing where nobody uses it."""
+    if labels:
+        run.write_json(ORDER, {"order": order, "used by": list(labels)})
 
 
 @dataclass(frozen=True)

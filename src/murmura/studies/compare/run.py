@@ -33,8 +33,7 @@ from murmura.engine.federation import Runtime
 from murmura.engine.run_folder import MODEL, Run
 from murmura.evaluation.registry import badness, is_cost
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, EntryMeans
-from murmura.studies.compare.folder import RULE, mean, run_name
-from murmura.studies.compare.notes import order_users, record_order
+from murmura.studies.compare.folder import RULE, mean, record_order, run_name
 from murmura.studies.methods import method
 from murmura.studies.scorer import Scorer, record_origin
 from murmura.studies.worker_pool import Workers, as_finished, held, processes
@@ -71,18 +70,20 @@ def run_entries(
     ready = [checked_method(entry, plan, runtime, team.count) for entry in plan.entries]  # before any work
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     record_origin(whole, prepared)
-    record_order(whole, order_users(plan.entries), prepared.protocol.order)
+    record_order(whole, plan.order_users, prepared.protocol.order)
     if source := plan.settings_source:
         whole.write_json(RULE, source)
     split = prepared.open(whole, {"models": whole.config["models"]})  # all of them, whichever are run now
     record_items(whole, split, prepared.catalogue.categories)
     # rounds that a runtime carries, and samples that are classified after every round, need this process
     alone = team.alone or prepared.protocol.classifies
-    jobs = {
-        _job(plan, folder, entry, seed, made): alone or carried
-        for entry, (made, carried) in zip(plan.entries, ready)
-        for seed in plan.seeds_of(entry)
-    }
+    jobs = dict[Scorer, bool]()
+    for entry, (made, carried) in zip(plan.entries, ready):
+        for seed in plan.seeds_of(entry):
+            config = plan.config((replace(entry, seeds=None),), 1, seed)
+            run = replace(Run.create(folder / run_name(entry.label, seed), config), seed=seed)
+            job = Scorer(entry.label, entry.model, entry.settings, run, prepared, made)
+            jobs[job] = alone or carried
     progress.begin("comparison", len(jobs))
     with whole.running():
         runs = Runner(plan, split, team.size, listener).finish_all(jobs, team, progress)
@@ -100,12 +101,6 @@ def run_entries(
                 plan.columns(mean([run.read("metrics.json") for run in own])),
             )
     progress.end()
-
-
-def _job(plan: Comparison, folder: Path, entry: ComparisonEntry, seed: int, made: Method) -> Scorer:
-    """One run to be made: its folder has a configuration of its own."""
-    run = Run.create(folder / run_name(entry.label, seed), plan.config((replace(entry, seeds=None),), 1, seed))
-    return Scorer(entry.label, entry.model, entry.settings, replace(run, seed=seed), plan.prepared, made)
 
 
 def checked_method(

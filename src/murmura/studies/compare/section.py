@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from murmura.core.channel import READABLE
+from murmura.algorithms.cooccurrence.cooccurrence import RARE, SAFE
+from murmura.channel.ledger import EXPOSED
+from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.model import EVERYTHING
 from murmura.evaluation.registry import badness, better, is_cost, is_of_labels, title
 from murmura.evaluation.significance import ALPHA, PairedDifference
@@ -22,8 +24,8 @@ from murmura.report.table import (
     number_cell,
     plain_table,
 )
+from murmura.studies.compare.comparison_plan import shown
 from murmura.studies.compare.folder import BELOW_MOSTPOP, ComparisonFolder, ModelRuns
-from murmura.studies.compare.notes import exposure_sentence, order_sentence, rule_sentence
 
 SEEDS = Column("seeds", "finished seeds")
 SERVER_READS = Column("the server reads", "of what people have or send", numeric=False)
@@ -213,3 +215,59 @@ def _rest(tests: list[PairedDifference], models: int) -> str:
         return " Every other model is worse by more than chance."
     named = near[0] if len(near) == 1 else ", ".join(near[:-1]) + " and " + near[-1]
     return f" Its lead over {named} may be chance."
+
+
+def order_sentence(found: dict[str, Any], both: bool = False) -> str:
+    """What a reader must know of the order behind the results, from what a folder keeps; "" of nothing."""
+    if not found.get("used by"):
+        return ""
+    labels = [str(label) for label in found["used by"]]
+    who = labels[0] if len(labels) == 1 else ", ".join(labels[:-1]) + " and " + labels[-1]
+    uses = f"{who} {'uses' if len(labels) == 1 else 'use'} timestamps"
+    if found.get("order") == "day":
+        hidden = "the order inside a day was hidden from training and ranking"
+        return f"{uses}, cut to whole days (UTC): {hidden}. The split was made with real times."
+    if both:
+        more = "Where real times score higher than whole days, part of the score may be session order."
+        return f"{uses}. The split is the same for both orders. {more}"
+    session = "If users rated many items in one session, part of this score may be session order"
+    return f"{uses}. {session}: check with --order real,day."
+
+
+def rule_sentence(found: dict[str, Any]) -> str:
+    """What a reader must know of such settings, from what a folder keeps; "" of nothing."""
+    sizes = found.get("sizes") or {}
+    from_rule, few = (", ".join(map(str, found.get(key) or ())) for key in ("by rule", "few"))
+    messages = []
+    if from_rule:
+        known = {key: sizes.get(key) for key in ("users", "items", "rows")}
+        counts = ", ".join(f"{count:,} {key}" for key, count in known.items() if isinstance(count, int))
+        messages.append(
+            f"Settings by rule from sizes ({counts}): {from_rule}. None are kept for this data; "
+            "they were not chosen on it, and murmura search may find better ones."
+        )
+    if few:
+        messages.append(
+            f"Simulated among {sizes.get('users')} people: {few}. A federation of devices releases no sum of "
+            f"fewer than {ChannelSettings().minimum_cohort} by default (minimum_cohort)."
+        )
+    return " ".join(messages)
+
+
+def exposure_sentence(costs: Mapping[str, Mapping[str, float | None]]) -> str:
+    """Which of the models tell on people, with the numbers their releases gave; "" where none does.
+
+    `costs` has the values beside accuracy by the model's label, means over seeds.
+    """
+    messages = []
+    for label, values in costs.items():
+        rare, exposed = values.get(RARE), values.get(EXPOSED)
+        if not exposed:
+            continue
+        whose = "1 person" if exposed == 1 else f"any of {shown(exposed)} people"
+        few = f" (items with fewer than {SAFE} owners take part: {shown(rare)})" if rare else ""
+        messages.append(
+            f"The release of {label} has no noise: who knows the rarest item in it of {whose} learns "
+            f"another one for certain{few}."
+        )
+    return " ".join(messages)

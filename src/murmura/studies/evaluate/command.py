@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,26 +12,19 @@ from murmura.cli import options
 from murmura.cli.console import say, table
 from murmura.core.errors import SettingError
 
+if TYPE_CHECKING:
+    from murmura.studies.evaluate.run import EvaluateConfig
 
-@options.takes_reading
+
+@options.takes("murmura.studies.evaluate.run:EvaluateConfig")
 def evaluate(
+    config: EvaluateConfig,
     run: Annotated[
         Path | None, typer.Argument(help="A folder `murmura fit` or `murmura search` wrote; or give --lists.")
     ] = None,
     lists: Annotated[
         Path | None, typer.Option("--lists", help="A file of lists, made by anybody, to score on our split.")
     ] = None,
-    form: Annotated[
-        Literal["auto", "murmura", "trec", "elliot", "warprec", "recbole"],
-        typer.Option("--format", help="Of the file of lists."),
-    ] = "auto",
-    data: Annotated[str, typer.Option("--data", help="With --lists: which data.")] = "",
-    protocol: options.ProtocolName = "default",
-    split: options.SplitName = "",
-    at: options.Cutoffs = "",
-    metrics: options.Metrics = "",
-    data_dir: options.DataDir = None,
-    reading: options.Reading = {},  # noqa: B006
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -39,29 +32,21 @@ def evaluate(
 
     The folder keeps the metrics, and what the test part was opened for.
     """
+    from murmura.studies.evaluate.run import evaluate_lists, evaluate_run
+
     if (run is None) == (lists is None):
         raise SettingError(
             "evaluate needs a run folder, or --lists FILE with --data and --protocol: one of both."
         )
-    if split and lists is None:
-        raise SettingError(f"--split is for --lists: how {run} is cut was decided when it was fitted.")
-    cutoffs, named = options.parse_cutoffs(at), options.parse_metrics(metrics)
-    if lists is not None:
-        from murmura.studies.configuration import DataConfig
-        from murmura.studies.evaluate.run import evaluate_lists
-
-        if not data:
-            raise SettingError("--lists needs --data: which data were the lists made for?")
-        run = options.new_folder(out, data, "lists")
-        source = DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading)
-        protocol = options.changed_protocol(protocol, split)
-        values = evaluate_lists(lists, source, protocol, run, form, cutoffs, named)
+    if run is None:
+        assert lists is not None
+        run = options.new_folder(out, config.data.name, "lists")
+        values = evaluate_lists(lists, config, run)
         say(f"run folder: {run}")
+    elif config.split:
+        raise SettingError(f"--split is for --lists: how {run} is cut was decided when it was fitted.")
     else:
-        from murmura.studies.evaluate.run import evaluate_run
-
-        assert run is not None
-        values = evaluate_run(run, cutoffs, data_dir, named)
+        values = evaluate_run(run, config)
     if as_json:
         typer.echo(json.dumps({"run": str(run), **values}))
     else:

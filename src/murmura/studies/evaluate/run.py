@@ -6,14 +6,15 @@ import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import yaml
 
-from murmura.core.errors import DataError, RunError
+from murmura.core.errors import DataError, RunError, SettingError
+from murmura.core.flag_text import parse_cutoffs, parse_metrics
 from murmura.core.locks import locked
 from murmura.core.model import Model
-from murmura.core.settings import as_dict
+from murmura.core.settings import Count, Flag, as_dict, settings
 from murmura.data.list_files import format_named, read_lists, write_lists
 from murmura.data.splits.split_files import write_split
 from murmura.engine.experiment import (
@@ -25,44 +26,69 @@ from murmura.engine.experiment import (
     score,
     score_lists,
 )
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import LISTS, MODEL, Run
 from murmura.evaluation.measure import Evaluation, check_cutoffs
 from murmura.evaluation.registry import chosen_metrics
-from murmura.studies.configuration import DataConfig
+from murmura.studies.configuration import DataConfig, ProtocolConfig
 from murmura.studies.fit.run import read_config
 from murmura.studies.leaks.check import Evidence
 from murmura.studies.scorer import Scorer, open_folder, record_origin
 from murmura.studies.search.folder import SearchFolder, measured
 
+Form = Literal["auto", "murmura", "trec", "elliot", "warprec", "recbole"]
 
-def evaluate_run(
-    folder: Path,
-    cutoffs: tuple[int, ...] | None = None,
-    data_dir: Path | None = None,
-    metrics: tuple[str, ...] = (),
-) -> dict[str, Any]:
+
+@settings
+class ListsData(DataConfig):
+    """The data that a file of lists was made for."""
+
+    # With --lists: which data.
+    name: Annotated[str, Flag("--data")] = ""
+
+
+@settings
+class EvaluateConfig(ProtocolConfig):
+    """By which metrics a run or a file of lists is scored, and for lists on what: what `evaluate` takes."""
+
+    data: ListsData
+    candidates: Count | None = None
+    # Of the file of lists.
+    form: Annotated[Literal["auto", "murmura", "trec", "elliot", "warprec", "recbole"], Flag("--format")] = (
+        "auto"
+    )
+    # Cut-offs of the metrics; default the protocol's.
+    cutoffs: Annotated[tuple[Count, ...] | None, Flag("--at", "K[,K]", parse_cutoffs)] = None
+    # Metrics by name; default P,R,nDCG,IC,G for lists.
+    metrics: Annotated[tuple[str, ...], Flag(metavar="M[,M]", read=parse_metrics)] = ()
+
+    @classmethod
+    def default(cls, **own: Any) -> Self:
+        """What is meant where nothing is said."""
+        return cls(**{"data": ListsData(), **own})
+
+
+def evaluate_run(folder: Path, asked: EvaluateConfig | None = None) -> dict[str, Any]:
     """Score a fitted run, or the choice of a finished search, on the test part and keep the result."""
-    found = open_folder(folder)
+    found, asked = open_folder(folder), asked or EvaluateConfig.default()
     if isinstance(found, SearchFolder):
-        return _evaluate_search(found, cutoffs, data_dir, metrics)
+        return _evaluate_search(found, asked)
     run, config = found.run, read_config(folder)
     if not run.has(MODEL):
         raise RunError(
             f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
         )
-    scorer = Scorer.open(folder, data_dir=data_dir)
-    model, wanted = scorer.model(), chosen_metrics(metrics or config.metrics, scorer.prepared.protocol.scores)
+    scorer = Scorer.open(folder, data_dir=asked.data.place())
+    model, rules = scorer.model(), scorer.prepared.protocol
+    wanted = chosen_metrics(asked.metrics or config.metrics, rules.scores)
     with locked(folder):
         split = scorer.prepared.open(run, {"model": config.model})
-        outcome = scorer.score(model, split, cutoffs or config.cutoffs, wanted, config.workers)
+        outcome = scorer.score(model, split, asked.cutoffs or config.cutoffs, wanted, config.workers)
         record_outcome(run, outcome, split)
         return _finished(run)
 
 
-def _evaluate_search(
-    search: SearchFolder, cutoffs: tuple[int, ...] | None, data_dir: Path | None, metrics: tuple[str, ...]
-) -> dict[str, Any]:
+def _evaluate_search(search: SearchFolder, asked: EvaluateConfig) -> dict[str, Any]:
     """Fit the choice on the whole training part, open the test part, and score it."""
     run, chosen = search.run, search.choice
     with locked(run.path):
@@ -70,11 +96,11 @@ def _evaluate_search(
             raise RunError(
                 f"{run.path} must hold a finished search, but it is {run.status}; run it to its end."
             )
-        scorer = Scorer.open(run.path, data_dir=data_dir)
+        scorer = Scorer.open(run.path, data_dir=asked.data.place())
         rules = scorer.prepared.protocol
-        wanted = chosen_metrics(metrics, rules.scores) if metrics else measured(search.metric)
+        wanted = chosen_metrics(asked.metrics, rules.scores) if asked.metrics else measured(search.metric)
         split = scorer.prepared.open(run, {"model": {"name": chosen.model, **chosen.settings}})
-        outcome = experiment(scorer.ready, split, rules, search.seed, cutoffs=cutoffs, metrics=wanted)
+        outcome = experiment(scorer.ready, split, rules, search.seed, cutoffs=asked.cutoffs, metrics=wanted)
         record_training(run, outcome.model)
         record_lists(run, outcome.lists, split)
         record_outcome(run, outcome, split)
@@ -117,41 +143,33 @@ def evaluate(
     rules, stated = ready.protocol, {"choice": choice}
     wanted = chosen_metrics(metrics, rules.scores)
     if folder is None:
-        split = ready.open(None, stated)
-        return score(model, split, rules, workers, cutoffs or rules.cutoffs, metrics=wanted).evaluation
+        return score(model, ready.open(None, stated), rules, workers, cutoffs, wanted).evaluation
     with locked(folder):
         run = Run.create(folder, {"data": ready.data, "protocol": rules.name, **stated})
         record_origin(run, ready)
         split = ready.open(run, stated)
-        outcome = score(model, split, rules, workers, cutoffs or rules.cutoffs, metrics=wanted)
+        outcome = score(model, split, rules, workers, cutoffs, wanted)
         record_lists(run, outcome.lists, split)
         record_outcome(run, outcome, split)
         run.mark("done")
     return outcome.evaluation
 
 
-def evaluate_lists(
-    file: Path,
-    data: DataConfig,
-    protocol_name: str,
-    folder: Path,
-    form: str = "auto",
-    cutoffs: tuple[int, ...] | None = None,
-    metrics: tuple[str, ...] = (),
-) -> dict[str, Any]:
+def evaluate_lists(file: Path, config: EvaluateConfig, folder: Path) -> dict[str, Any]:
     """Score a file of lists on the test part of a split of ours; the folder keeps the result.
 
     The file is the choice the test part is opened for: another file needs another folder.
     """
-    prepared = data.prepare(protocol_name)
-    rules, at = prepared.protocol, cutoffs or prepared.protocol.cutoffs
-    wanted = chosen_metrics(metrics, rules.scores)
-    lists = read_lists(file, prepared.split.data, form)
+    if not config.data.name:
+        raise SettingError("--lists needs --data: which data were the lists made for?")
+    prepared = config.data.prepare(config.whole_protocol)
+    rules, at = prepared.protocol, config.cutoffs or prepared.protocol.cutoffs
+    wanted = chosen_metrics(config.metrics, rules.scores)
+    lists = read_lists(file, prepared.split.data, config.form)
     check_cutoffs(at, lists)  # before anything is written
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    chosen = {"lists": {"file": file.name, "sha256": digest}}
+    chosen = {"lists": {"file": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}}
     with locked(folder):
-        run = Run.create(folder, {"data": as_dict(data), "protocol": protocol_name, **chosen})
+        run = Run.create(folder, {"data": as_dict(config.data), "protocol": config.whole_protocol, **chosen})
         record_origin(run, prepared)
         split = prepared.open(run, chosen)
         found = score_lists(lists, split, rules, at, wanted)

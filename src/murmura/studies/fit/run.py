@@ -10,15 +10,14 @@ import numpy as np
 
 from murmura.core.errors import RunError, said_of
 from murmura.core.locks import locked
-from murmura.core.model import Model, RankedLists
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
-from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_reasons, record_training
 from murmura.engine.federation import Runtime
-from murmura.engine.protocol import PreparedData
+from murmura.engine.fit import CHECKPOINT
+from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import MODEL, Run, environment
-from murmura.studies.compare.notes import record_order
+from murmura.studies.compare.folder import record_order
 from murmura.studies.configuration import DataConfig, FitConfig, check_config
 from murmura.studies.methods import below_minimum_cohort, method, name_and_settings, published_settings
 
@@ -55,18 +54,14 @@ def fit_run(
             run.write_data(prepared.describe())
             record_order(run, [name] if ready.uses_order else [], prepared.protocol.order)
             model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
-            record_lists(run, _lists(model, prepared, config.workers), prepared.split)
+            if not prepared.protocol.classifies:
+                users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
+                record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
             record_training(run, model)
             record_reasons(run, model, prepared.catalogue)
             ready.save(run.path / MODEL, model)
             (run.path / CHECKPOINT).unlink(missing_ok=True)
     return run
-
-
-def _lists(model: Model, prepared: PreparedData, workers: int) -> RankedLists | None:
-    """The lists of everyone who has training rows; none where samples are classified."""
-    users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
-    return None if prepared.protocol.classifies else model.recommend(users, LISTED, workers)
 
 
 def read_config(folder: Path) -> FitConfig:

@@ -25,15 +25,14 @@ from murmura.core.model import Method, RankedLists
 from murmura.data.sources.registry import data_folder, find_source
 from murmura.data.splits.split_files import GivenSplit
 from murmura.engine.experiment import list_rows
-from murmura.engine.protocol import PreparedData, Selection
-from murmura.engine.run_folder import Run, environment
-from murmura.engine.sealed import FILE as OPENED
+from murmura.engine.prepared import FILE as OPENED
+from murmura.engine.prepared import PreparedData, Selection
+from murmura.engine.run_folder import LISTS, Run, environment
 from murmura.evaluation.significance import chance_of
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import located
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
-from murmura.studies.reproduction_folder import ReproductionFolder
 from murmura.studies.scorer import Scorer, open_folder
 from murmura.studies.search.folder import SearchFolder, Trial, side
 from murmura.studies.search.grid import TrialJob, run_job
@@ -71,13 +70,13 @@ class Evidence:
     def of(folder: Path, data_dir: Path | None = None) -> Evidence:
         """Read a folder of fit, compare, sweep, search or reproduce."""
         found = open_folder(folder)
-        if isinstance(found, ReproductionFolder):
-            inner = _compared(found.comparison, located(found.run, data_dir).place())
-            known = tuple(one for one in found.trials if math.isfinite(one.value))
-            return replace(inner, trials=known, chosen=found.winners, metric=found.metric)
         if isinstance(found, SearchFolder):
             return _searched(found, data_dir)
-        return _compared(found, data_dir)
+        if isinstance(found, ComparisonFolder):
+            return _compared(found, data_dir)
+        inner = _compared(found.comparison, located(found.run, data_dir).place())
+        known = tuple(one for one in found.trials if math.isfinite(one.value))
+        return replace(inner, trials=known, chosen=found.winners, metric=found.metric)
 
     def chosen_trials(self) -> dict[str, tuple[float, float]]:
         """What each label's choice scored and the best there was, with signs so that higher is better."""
@@ -111,7 +110,7 @@ def _compared(found: ComparisonFolder, data_dir: Path | None) -> Evidence:
         Scorer(model.label, model.name, model.settings, part, prepared)
         for model in found.models
         for part in model.parts
-        if part.has_lists and (part.done or found.kind == "run")
+        if part.has(LISTS) and (part.done or found.kind == "run")
     )
     kind = "models" if "models" in found.config else "model"
     return Evidence(found.run, prepared, files, trained, {kind: found.config[kind]})
@@ -124,7 +123,7 @@ def _searched(found: SearchFolder, data_dir: Path | None) -> Evidence:
     evidence = Evidence(found.run, prepared, files, (), None, trials, (), found.metric, found.seed)
     if won is None:
         return evidence
-    trained = (Scorer(name, name, won.settings, found.tested, prepared),) if found.tested.has_lists else ()
+    trained = (Scorer(name, name, won.settings, found.tested, prepared),) if found.tested.has(LISTS) else ()
     kept = Trial(won.settings, won.value, model=name, row=name)
     choice = {"model": {"name": name, **won.settings}}
     return replace(evidence, trained=trained, choice=choice, chosen=(kept,))

@@ -15,7 +15,7 @@ from murmura.core.model import Model, RankedLists, ScoreTerms
 from murmura.core.progress import SILENT, Progress
 from murmura.data.sources.registry import one_person
 from murmura.data.splits.temporal import begin_of_day
-from murmura.engine.protocol import PreparedData
+from murmura.engine.prepared import PreparedData
 from murmura.engine.reasons import TermReason, item_vectors, reasons, sentence, term_reasons
 from murmura.studies.scorer import Scorer
 

@@ -98,19 +98,17 @@ def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
 def _run_plan(
     plan: Path, history: Path | None, data_dir: Path | None, workers: Workers, rule: Path | None
 ) -> None:
-    from murmura.studies.search.plan_file import as_defaults, read_plan, run_plan
-
     if rule is not None and history is None:
         raise SettingError("--rule needs --history FILE: what it is checked with are the trials kept there.")
-    choices, read = [], read_plan(plan)
+    choices, read = [], of_the_lab("search plan")(plan)
     with progress() as listener:
-        for choice in run_plan(read, history, data_dir, workers, listener):
+        for choice in read.run(history, data_dir, workers, listener):
             choices.append(choice)
             where = f"{choice.protocol}/{choice.data}/{choice.model}"
             found = f"{choice.metric} {choice.value:.5f} of {choice.trials}: {json.dumps(choice.settings)}"
             say(f"{where}: {found}")
     if rule is None:
-        typer.echo(as_defaults(choices), nl=False)
+        typer.echo(read.as_defaults(choices), nl=False)
         return
     rows = of_the_lab("rule check")(read, history, data_dir, rule)
     shown = ("model", "protocol", "data", "settings", "share of rule", "share of class defaults")

@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.part_files import named, whole_number, wrong_folder
-from murmura.engine.protocol import Selection
+from murmura.engine.prepared import FILE as OPENED
+from murmura.engine.prepared import Selection
 from murmura.engine.run_folder import Run
-from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS, cutoff, direction, has_no_cutoff, metric_of
 
 TRIALS, CHOICE = "trials.csv", "choice.json"
@@ -47,27 +47,17 @@ class Trial:
     asked: dict[str, Any] = field(default_factory=dict)  # the settings before an epoch was chosen
 
     def plain(self) -> dict[str, Any]:
-        """As a reproduction keeps it."""
+        """As a reproduction keeps it; JSON has no NaN: what a diverging training did not reach has no value."""
         kept = {key: value for key, value in asdict(self).items() if key != "seconds"}
-        curve = [_number(one) for one in self.curve]
-        return {**kept, "wall": self.seconds, "value": _number(self.value), "curve": curve}
+        value, *curve = (None if math.isnan(one) else one for one in (self.value, *self.curve))
+        return {**kept, "wall": self.seconds, "value": value, "curve": curve}
 
     @staticmethod
     def of(plain: dict[str, Any]) -> Trial:
         """The opposite of `plain`."""
         kept = {key: value for key, value in plain.items() if key != "wall"}
-        curve = tuple(_value(one) for one in plain["curve"])
-        return Trial(**{**kept, "seconds": plain["wall"], "value": _value(plain["value"]), "curve": curve})
-
-
-def _number(value: float) -> float | None:
-    """A value in JSON, which has no NaN: epochs that a diverging training did not reach have none."""
-    return None if math.isnan(value) else value
-
-
-def _value(number: float | None) -> float:
-    """The opposite of `_number`."""
-    return math.nan if number is None else float(number)
+        value, *curve = (math.nan if one is None else float(one) for one in (plain["value"], *plain["curve"]))
+        return Trial(**{**kept, "seconds": plain["wall"], "value": value, "curve": tuple(curve)})
 
 
 def name_of(settings: dict[str, Any]) -> str:
@@ -218,11 +208,8 @@ class SearchFolder:
         """Every setting once, as the history keeps it; a shared history has those of other data too."""
         file, about = self.run.path / TRIALS, {"model": self.model, "metric": self.metric}
         if (won := self.choice) is not None and won.history is not None:
-            shared = {"data": won.data, "protocol": won.protocol}
-            file, about = (
-                Path(won.history),
-                about | {key: name for key, name in shared.items() if name is not None},
-            )
+            shared, file = {"data": won.data, "protocol": won.protocol}, Path(won.history)
+            about |= {key: name for key, name in shared.items() if name is not None}
         kept = read_history(file, **about)
         return tuple({name_of(trial.settings): trial for trial in kept}.values())
 

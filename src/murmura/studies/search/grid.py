@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +22,12 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import ExperimentResult, experiment, score
-from murmura.engine.protocol import Selection
+from murmura.engine.prepared import Selection
 from murmura.evaluation.registry import cutoff
 from murmura.studies.methods import method, method_class
 from murmura.studies.search.folder import DIGITS, Trial, TrialHistory, best, measured, name_of, side
-from murmura.studies.search.tpe import Tpe
+from murmura.studies.search.tpe import Candidates, Tpe
 from murmura.studies.worker_pool import Workers, held, processes
-
-Candidates = list[dict[str, Any]] | Tpe  # settings that are all tried, or a study that asks for some
 
 
 @dataclass(frozen=True)
@@ -43,60 +41,49 @@ class TrialJob:
     stops: tuple[int, ...] = ()  # the numbers of epochs that are scored on the way
     patience: int | None = None  # every epoch is scored, and the fit ends after this many without a better one
 
+    def asked(self) -> list[dict[str, Any]]:
+        """The settings it stands for, in the order in which they are scored."""
+        epochs: Iterable[int] = self.stops
+        if self.patience is not None:
+            epochs = range(1, most_epochs(self.model, self.settings) + 1)
+        return [{**self.settings, "epochs": epoch} for epoch in epochs] or [self.settings]
+
 
 def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) -> list[Trial]:
     """The trials one fit gives: one, or one for every number of epochs it was scored after.
 
     Where training diverges, what it would have been scored after has no value.
     """
-    found: list[Trial] = []
-    started = time.perf_counter()
+    asked, found, started = job.asked(), list[Trial](), time.perf_counter()
+    rules, metrics = selection.protocol, measured(job.metric)
+    cutoffs = tuple(sorted({*rules.cutoffs, cutoff(job.metric) or rules.cutoffs[0]}))
+
+    def add(outcome: ExperimentResult) -> None:
+        values = outcome.evaluation.values
+        if job.metric not in values:
+            raise SettingError(f"--metric must be one of {', '.join(values)}, but it is '{job.metric}'.")
+        value, seconds = round(values[job.metric], DIGITS), round(sum(outcome.seconds.values()), 2)
+        found.append(Trial(asked[len(found)], value, seconds))
+
+    def watch(epoch: int, so_far: Model) -> bool:
+        if len(found) < len(asked) and epoch == asked[len(found)]["epochs"]:
+            seconds = {"fit": time.perf_counter() - started}
+            add(score(so_far, selection.split, rules, 1, cutoffs, metrics, seconds))
+        return not is_over(found, job.patience, job.metric)
+
     try:
-        _run(selection, job, progress, found)
+        ready = method(job.model, job.settings)
+        if job.stops or job.patience is not None:
+            ready.fit(selection.split.train, job.seed, progress, watch)
+        else:
+            add(experiment(ready, selection.split, rules, job.seed, 1, progress, cutoffs, metrics=metrics))
     except DivergenceError:
         seconds = round(time.perf_counter() - started, 2)
-        for settings in _not_reached(job, len(found)):
+        for settings in asked[len(found) :]:
             found.append(Trial(settings, math.nan, seconds))
             if is_over(found, job.patience, job.metric):
                 break
     return found
-
-
-def _run(selection: Selection, job: TrialJob, progress: Progress, found: list[Trial]) -> None:
-    """Fit, and add each trial as it is known."""
-    ready, rules = method(job.model, job.settings), selection.protocol
-    cutoffs = tuple(sorted({*rules.cutoffs, cutoff(job.metric) or rules.cutoffs[0]}))
-    if not job.stops and job.patience is None:
-        outcome = experiment(
-            ready, selection.split, rules, job.seed, 1, progress, cutoffs, metrics=measured(job.metric)
-        )
-        found.append(_trial(job, job.settings, outcome))
-        return
-    started = time.perf_counter()
-
-    def watch(epoch: int, so_far: Model) -> bool:
-        if job.patience is not None or epoch in job.stops:
-            seconds = {"fit": time.perf_counter() - started}
-            outcome = score(so_far, selection.split, rules, 1, cutoffs, seconds, measured(job.metric))
-            found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
-        return not is_over(found, job.patience, job.metric)
-
-    ready.fit(selection.split.train, job.seed, progress, watch)
-
-
-def _not_reached(job: TrialJob, done: int) -> list[dict[str, Any]]:
-    """The settings a job stands for, but for the first `done`."""
-    if not job.stops and job.patience is None:
-        return [job.settings][done:]
-    epochs = job.stops or tuple(range(1, most_epochs(job.model, job.settings) + 1))
-    return [{**job.settings, "epochs": epoch} for epoch in epochs[done:]]
-
-
-def _trial(job: TrialJob, settings: dict[str, Any], outcome: ExperimentResult) -> Trial:
-    values = outcome.evaluation.values
-    if job.metric not in values:
-        raise SettingError(f"--metric must be one of {', '.join(values)}, but it is '{job.metric}'.")
-    return Trial(settings, round(values[job.metric], DIGITS), round(sum(outcome.seconds.values()), 2))
 
 
 def is_over(curve: Sequence[Trial], patience: int | None, metric: str) -> bool:
@@ -104,8 +91,7 @@ def is_over(curve: Sequence[Trial], patience: int | None, metric: str) -> bool:
     if patience is None or not curve:
         return False
     values = [trial.value for trial in curve]
-    top = max if side(metric) == "higher" else min
-    return len(values) - 1 - values.index(top(values)) >= patience
+    return len(values) - 1 - values.index((max if side(metric) == "higher" else min)(values)) >= patience
 
 
 def learns_in_epochs(model: str) -> bool:
@@ -203,11 +189,9 @@ def _known(log: TrialHistory, settings: dict[str, Any], patience: int | None) ->
 
 def curve_of(log: TrialHistory, settings: dict[str, Any], patience: int) -> list[Trial] | None:
     """The trials of a setting epoch by epoch, to where patience or the epochs end; None where they do not."""
-    most = most_epochs(log.model, settings)
     curve: list[Trial] = []
-    for epoch in range(1, most + 1):
-        found = log.find({**settings, "epochs": epoch})
-        if found is None:
+    for one in TrialJob(log.model, settings, log.metric, patience=patience).asked():
+        if (found := log.find(one)) is None:
             return None
         curve.append(found)
         if is_over(curve, patience, log.metric):

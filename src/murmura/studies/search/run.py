@@ -20,42 +20,32 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from murmura.core.errors import SettingError
+from murmura.core.flag_text import parse_settings, parse_value
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Flag, as_dict, changed, settings
-from murmura.engine.protocol import Selection
+from murmura.engine.prepared import Selection, refuse_opened
 from murmura.engine.run_folder import Run, environment
-from murmura.engine.sealed import refuse_opened
 from murmura.studies.configuration import ProtocolConfig
-from murmura.studies.flag_text import parse_settings, parse_value
 from murmura.studies.methods import below_minimum_cohort
 from murmura.studies.search.folder import CHOICE, TRIALS, Choice, Trial, side
-from murmura.studies.search.grid import Candidates, check_candidates, search
-from murmura.studies.search.space import grid, has_range, space_of
-from murmura.studies.search.tpe import Tpe
+from murmura.studies.search.grid import check_candidates, search
+from murmura.studies.search.space import Axes
+from murmura.studies.search.tpe import Candidates, candidates
 from murmura.studies.worker_pool import Workers
 
 STUDY = "study.db"
 
 
-def parse_grid(given: list[str]) -> dict[str, list[Any] | str]:
-    """`KEY=V,V`: the values of each setting."""
-    return {key: [parse_value(one) for one in text.split(",")] for key, text in _pairs("--grid", given).items()}
-
-
-def parse_space(given: list[str]) -> dict[str, list[Any] | str]:
-    """`KEY=LOW:HIGH`: the range of each setting."""
-    return dict(_pairs("--space", given))
-
-
-def _pairs(flag: str, given: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+def parse_space(given: list[str], flag: str = "--space") -> Axes:
+    """`KEY=LOW:HIGH`: the range of each setting; after --grid `KEY=V,V`, its values."""
+    found: Axes = {}
     for one in given:
         key, equals, text = one.partition("=")
         if not equals or not text or not key:
             example = "k=50,100" if flag == "--grid" else "alpha=0.01:0.3:log"
             raise SettingError(f"{flag} must be KEY=…, but it is '{one}'; write for example {flag} {example}.")
-        found[key] = text
+        found[key] = [parse_value(one) for one in text.split(",")] if flag == "--grid" else text
     return found
 
 
@@ -90,7 +80,7 @@ class SearchConfig(ProtocolConfig):
 
     def with_grid(self, given: list[str]) -> Self:
         """With what --grid says before the ranges of --space."""
-        return changed(self, space=parse_grid(given) | self.space)
+        return changed(self, space=parse_space(given, "--grid") | self.space)
 
     def written(self) -> dict[str, Any]:
         """As a run folder keeps it."""
@@ -99,14 +89,8 @@ class SearchConfig(ProtocolConfig):
 
     def tried(self, trials: int, study: Path | None = None) -> Candidates:
         """What is tried: by tpe so many settings of the space, or every combination; a grid has no ranges."""
-        space = space_of(self.space)
-        if self.sampler == "tpe":
-            return Tpe(space, trials, self.fixed, study)
-        if has_range(self.space):
-            raise SettingError(
-                "a grid must have lists of values, but --space gives a range; use --sampler tpe."
-            )
-        return [{**self.fixed, **one} for one in grid(self.space)]
+        no_range = "a grid must have lists of values, but --space gives a range; use --sampler tpe."
+        return candidates(self.space, trials if self.sampler == "tpe" else None, self.fixed, no_range, study)
 
 
 def search_run(

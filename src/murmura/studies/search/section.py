@@ -56,21 +56,16 @@ def _panel(axes: drawing.Axes, key: str, trials: Sequence[Trial], chosen: Trial)
     elif not numeric:
         axes.set_xticks(range(len(labels)), [drawing.short(label) for label in labels])
         axes.set_xlim(-0.5, len(labels) - 0.5)
-    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    axes.set_xlabel(drawing.short(key), color=drawing.MUTED, labelpad=1)
+    axes.set_xlabel(drawing.short(key))
 
 
 def trials_table(trials: Sequence[Trial], metric: str) -> ReportTable:
     """Every trial, best first."""
     order = ranked(trials, metric)
-    keys, decimals = _keys(order), decimals_for([trial.value for trial in order])
-    settings = (
-        [json.dumps(trial.settings[key]) if key in trial.settings else "" for key in keys] for trial in order
-    )
-    rows = (
-        (place, *own, (trial.value, decimals), (trial.seconds, 1))
-        for place, (trial, own) in enumerate(zip(order, settings), start=1)
-    )
+    keys, decimals, rows = _keys(order), decimals_for([trial.value for trial in order]), list[Sequence[Any]]()
+    for place, trial in enumerate(order, start=1):
+        own = (json.dumps(trial.settings[key]) if key in trial.settings else "" for key in keys)
+        rows.append((place, *own, (trial.value, decimals), (trial.seconds, 1)))
     heads: list[str | Column] = [Column("place"), *keys, Column(metric), Column("seconds")]
     return plain_table("trials", "Trials, best first", heads, rows, "Scored on the validation part.")
 
@@ -128,7 +123,9 @@ def sections(search: SearchFolder) -> list[Section | None]:
     """The page of a search."""
     trials, metric, tested = search.trials, search.metric, search.tested.metrics
     data, environment = (search.run.read_object(name) for name in ("data.json", "environment.json"))
-    test = _test_table(tested, search.opened or "") if tested else None
+    rows = ((key, (value, 0 if math.fabs(value) >= 100 else 4)) for key, value in tested.items())
+    opened = f"Opened {search.opened or ''}."
+    test = plain_table("test", "What the choice reached", ("metric", "value"), rows, opened) if tested else None
     history = search_picture("search-history", [replace(one, row=search.model) for one in trials], metric)
     pictures = history, settings_plot(trials, metric)
     return [
@@ -152,8 +149,3 @@ def _sentence(search: SearchFolder) -> str:
         f"{chosen.model} with {settings or 'its own settings'} reached {search.metric} {chosen.value:.4f} on "
         f"the validation part, the best of {chosen.trials} settings. The test part {opened}."
     )
-
-
-def _test_table(metrics: dict[str, float], at: str) -> ReportTable:
-    rows = ((key, (value, 0 if math.fabs(value) >= 100 else 4)) for key, value in metrics.items())
-    return plain_table("test", "What the choice reached", ("metric", "value"), rows, f"Opened {at}.")

@@ -21,7 +21,7 @@ import numpy as np
 
 from murmura.core.errors import MissingExtraError, RunError, SettingError
 from murmura.studies.search.folder import Side
-from murmura.studies.search.space import Space, corners
+from murmura.studies.search.space import Axes, Space, corners, grid, has_range, space_of
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -55,6 +55,8 @@ class Tpe:
     def groups(self, better: Side, seed: int = 0) -> Iterator[Group]:
         """What the study asks for, group after group, each from what those before it scored."""
         study, axes = open_study(self.study, better), distributions(self.space)
+        from optuna.trial import TrialState
+
         for first in range(0, self.trials, TOGETHER):
             _ask(study, axes, seed, first + TOGETHER)
             asked = study.get_trials(deepcopy=False)[first : min(first + TOGETHER, self.trials)]
@@ -62,7 +64,22 @@ class Tpe:
             yield [{**self.fixed, **_settings(self.space, one.params)} for one in asked], values
             for one, value in zip(asked, values):
                 if not one.state.is_finished():
-                    _tell(study, one.number, value)
+                    failed = math.isnan(value)
+                    study.tell(one.number, None if failed else value, TrialState.FAIL if failed else None)
+
+
+Candidates = list[dict[str, Any]] | Tpe  # settings that are all tried, or a study that asks for some
+
+
+def candidates(
+    axes: Axes, trials: int | None, fixed: Mapping[str, Any], no_range: str, study: Path | None = None
+) -> Candidates:
+    """So many trials by tpe, or every combination where no number is given: `no_range` says why."""
+    if trials is not None:
+        return Tpe(space_of(axes), trials, fixed, study)
+    if has_range(axes):
+        raise SettingError(no_range)
+    return [{**fixed, **one} for one in grid(axes)]
 
 
 def open_study(file: Path | None, better: Side, needs: str = "--sampler tpe") -> Study:
@@ -113,15 +130,6 @@ def _ask(study: Study, axes: dict[str, BaseDistribution], seed: int, until: int)
             warnings.simplefilter("ignore")  # constant_liar is called experimental
             study.sampler = TPESampler(seed=derived, constant_liar=True)
         study.ask(axes)
-
-
-def _tell(study: Study, number: int, value: float) -> None:
-    from optuna.trial import TrialState
-
-    if math.isnan(value):
-        study.tell(number, state=TrialState.FAIL)
-    else:
-        study.tell(number, value)
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:

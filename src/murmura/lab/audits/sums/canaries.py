@@ -12,7 +12,7 @@ import numpy as np
 from murmura.channel.chain import ROLES, Chain, chain
 from murmura.channel.layout import SparseVector
 from murmura.channel.noise import simulated_noise
-from murmura.core.arrays import Bools, Floats, Longs
+from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.contract import Algorithm, Total
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
@@ -20,6 +20,7 @@ from murmura.core.rng import Purpose, Rng, client_secrets, server_secret
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.lab.audits.attack import Attack
+from murmura.lab.audits.sums.sum_attack import tiny_phases
 from murmura.runtimes.simulation import FederatedMethod
 
 LEVEL = 0.95
@@ -69,16 +70,49 @@ class CanaryAudit(Attack):
     a lower bound on what was really revealed, from one training alone.
     """
 
-    name: ClassVar[str] = "canaries"
-    title: ClassVar[str] = "uploads put in by coins; all others and one aggregator's noise are known"
     reads: ClassVar[Literal["updates", "sums"]] = "sums"
 
-    def fits(self, algorithm: Algorithm) -> bool:
-        """Whatever sends nothing but sums of real numbers."""
-        from murmura.lab.audits.sums.sum_attack import tiny_phases
 
-        phases = tiny_phases(algorithm)
-        return bool(phases) and all(p.combine == "sum" and not p.sends.exact_tables for p in phases)
+def sends_sums_of_numbers(algorithm: Algorithm) -> bool:
+    """Whether an algorithm sends nothing but sums of real numbers."""
+    phases = tiny_phases(algorithm)
+    return bool(phases) and all(p.combine == "sum" and not p.sends.exact_tables for p in phases)
+
+
+def ranks_by_sums(algorithm: Algorithm) -> bool:
+    """Whether an algorithm ranks items and reads no single update."""
+    phases = tiny_phases(algorithm)
+    ranks = type(algorithm).client_score is not Algorithm.client_score
+    return ranks and bool(phases) and all(phase.combine == "sum" for phase in phases)
+
+
+class ModelMembership(Attack):
+    """How well her own items fit a model that was trained with her, or without.
+
+    The final model alone: was somebody in its training at all? A control: it should tell nearly nothing.
+
+    Yeom, Giacomelli, Fredrikson and Jha: Privacy risk in machine learning (CSF 2018): members fit a model
+    better. A person is folded into the public model with all her items, as anybody can who knows them, and
+    scored by how far her own items then stand above the mean of all, in standard deviations. Some people fit
+    any model better: the same in a model without her is taken off (Watson, Guo, Cormode and Sablayrolles: On
+    the importance of difficulty calibration in membership inference attacks, ICLR 2022).
+    """
+
+    reads: ClassVar[Literal["updates", "sums"]] = "sums"
+
+    def score(self, scores: Floats | Singles, own: Ints, listed: Ints) -> float:
+        """Higher: rather a member."""
+        offered = scores[listed].astype(np.float64)
+        spread = float(offered.std())
+        return float((scores[own].mean() - offered.mean()) / spread) if spread > 0 else 0.0
+
+
+MEMBER_TITLE = "was she in the training? Her history and the final model known, nothing else"
+CANARIES_TITLE = "uploads put in by coins; all others and one aggregator's noise are known"
+ATTACKS = (
+    ModelMembership("model-membership", MEMBER_TITLE, suits=ranks_by_sums),
+    CanaryAudit("canaries", CANARIES_TITLE, suits=sends_sums_of_numbers),
+)
 
 
 def guess_coins(scores: Floats, coins: Bools, delta: float, claimed: float | None) -> CanaryScores:

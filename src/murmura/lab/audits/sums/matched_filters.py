@@ -1,12 +1,13 @@
-"""Filters for somebody's update in a sum of many, and the attacks that use them."""
+"""Attacks on released sums: filters for somebody's update in a sum of many, lone uploads, and exact pairs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import partial
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.contract import Algorithm
@@ -14,14 +15,15 @@ from murmura.core.errors import DataError
 from murmura.core.population import ObservedSum
 from murmura.core.rng import Stream
 from murmura.kernels.packing import PackedPairs
-from murmura.lab.audits.attack import Attack, ItemClaims
+from murmura.lab.audits.attack import ItemClaims
+from murmura.lab.audits.judge import auc
 from murmura.lab.audits.sums.sum_attack import (
     ObservedSums,
     RowSpace,
     ShadowClients,
+    SumAttack,
     SumItemAttack,
     SumKnowledge,
-    Tells,
     TracingAttack,
     tiny_phases,
 )
@@ -78,79 +80,56 @@ class WhitenedSums:
         return found
 
 
-class SumMatched(SumItemAttack):
-    """Rows of her rounds, projected on what the known half of her history adds to its own.
+def sum_matched(observed: ObservedSums, known: SumKnowledge, stream: Stream) -> ItemClaims:
+    """The mean projection in her rounds minus that in the others, on what the known half of her history adds.
 
-    Half of a history known: the rest by a matched filter on the sums of the rounds its owner was in.
+    Half of a history known: the rest by a matched filter on the sums of the rounds its owner was in. Nothing is
+    asserted. What the sums say of her taste, whether she is in them or not, is in both.
 
     A shadow client with the known half answers the public model of every such round. What it sends for an own
     item is what the unknown own items must have added to their rows (Nasr, Shokri and Houmansadr: Comprehensive
     privacy analysis of deep learning, S&P 2019, for gradients that are read singly).
     """
-
-    name: ClassVar[str] = "sum-matched"
-    title: ClassVar[str] = "the other half of a history, from rounds its owner was in"
-    tells: ClassVar[Tells] = "half"
-
-    def claims(self, observed: ObservedSums, known: SumKnowledge, stream: Stream) -> ItemClaims:
-        """The mean projection in her rounds minus that in the others; nothing is asserted.
-
-        What the sums say of her taste, whether she is in them or not, is in both.
-        """
-        space, sums = observed.space, WhitenedSums.of(observed.tables)
-        shadows, there = known.shadows(stream), observed.presence(known.victims).astype(np.float64)
-        there -= there.mean(axis=1, keepdims=True)
-        scores = known.no_scores()
-        for shadow, victim in enumerate(known.victims.tolist()):
-            moved = np.zeros(space.rows)
-            for place in np.flatnonzero(there[shadow]).tolist():
-                way = own_row(shadows, shadow, observed.training[place], space)
-                moved += there[shadow, place] * sums.along(place, way)
-            scores[victim] = space.item_scores(moved)
-        return ItemClaims(scores, np.zeros(scores.shape, np.bool_), asked=known.asked())
+    space, sums = observed.space, WhitenedSums.of(observed.tables)
+    shadows, there = known.shadows(stream), observed.presence(known.victims).astype(np.float64)
+    there -= there.mean(axis=1, keepdims=True)
+    scores = known.public.no_scores()
+    for shadow, victim in enumerate(known.victims.tolist()):
+        moved = np.zeros(space.rows)
+        for place in np.flatnonzero(there[shadow]).tolist():
+            way = own_row(shadows, shadow, observed.training[place], space)
+            moved += there[shadow, place] * sums.along(place, way)
+        scores[victim] = space.item_scores(moved)
+    return ItemClaims(scores, np.zeros(scores.shape, np.bool_), asked=known.asked())
 
 
 DRAWS = 8  # shadows of a victim whose answers are averaged: it is the history that tells, not the dice
 
 
-class SumTracing(TracingAttack):
+def sum_tracing(observed: ObservedSums, known: SumKnowledge, stream: Stream, columns: bool) -> Floats:
     """The matched filter for what shadows of her send for her own items, in every round.
 
-    A history known: was its owner in this round?
+    A history known: was its owner in this round? In units of the people of a round and then of the rounds of a
+    person; with `columns` the filter knows how the columns of a row vary together: a stronger attacker.
 
     Dwork, Smith, Steinke, Ullman and Vadhan: Robust traceability from trace amounts (FOCS 2015): a correlation
     of somebody's own data with a released mean tells whether she is in it. Her data is here what a shadow of
     her sends when it answers the public model of the round.
     """
-
-    name: ClassVar[str] = "sum-tracing"
-    title: ClassVar[str] = "was she in this round? Her history known, rows taken to vary alone"
-    columns: ClassVar[bool] = False  # whether the filter knows how the columns of a row vary together
-
-    def traces(self, observed: ObservedSums, known: SumKnowledge, stream: Stream) -> Floats:
-        """The statistic, in units of the people of a round and then of the rounds of a person."""
-        space, sums = observed.space, WhitenedSums.of(observed.tables, self.columns)
-        draws = DRAWS if _dice_count(known, observed, stream) else 1
-        shadows, found = known.shadows(stream, draws), np.zeros((len(known.victims), len(observed.training)))
-        for n, victim in enumerate(known.victims.tolist()):
-            own, at = space.of_items(known.known_items[victim]), np.full(space.rows, -1)
-            at[own] = np.arange(len(own))
-            for place, asked in enumerate(observed.training):
-                rows = np.zeros((len(own), space.width))
-                for shadow in range(n * draws, (n + 1) * draws):
-                    sent = shadows.visit(shadow, asked).tables[space.table]
-                    mine = at[sent.index] >= 0
-                    rows[at[sent.index[mine]]] += sent.values[mine]
-                found[n, place] = sums.statistic(place, own, rows / draws)
-        return standardised(standardised(found, axis=0), axis=1)
-
-
-class SumTracingWhitened(SumTracing):
-    """The same with a filter that knows how the columns of a row vary together: a stronger attacker."""
-
-    name: ClassVar[str] = "sum-tracing-whitened"
-    title: ClassVar[str] = "the same, with how columns vary together"
-    columns: ClassVar[bool] = True
+    space, sums = observed.space, WhitenedSums.of(observed.tables, columns)
+    draws = DRAWS if _dice_count(known, observed, stream) else 1
+    shadows, found = known.shadows(stream, draws), np.zeros((len(known.victims), len(observed.training)))
+    for n, victim in enumerate(known.victims.tolist()):
+        own, at = space.of_items(known.known_items[victim]), np.full(space.rows, -1)
+        at[own] = np.arange(len(own))
+        for place, asked in enumerate(observed.training):
+            rows = np.zeros((len(own), space.width))
+            for shadow in range(n * draws, (n + 1) * draws):
+                sent = shadows.visit(shadow, asked).tables[space.table]
+                mine = at[sent.index] >= 0
+                rows[at[sent.index[mine]]] += sent.values[mine]
+            found[n, place] = sums.statistic(place, own, rows / draws)
+    return standardised(standardised(found, axis=0), axis=1)
 
 
 def _dice_count(known: SumKnowledge, observed: ObservedSums, stream: Stream) -> bool:
@@ -180,89 +159,115 @@ def own_row(shadows: ShadowClients, shadow: int, asked: ObservedSum, space: RowS
     return mean
 
 
-class SumParticipation(SumItemAttack):
+def sum_participation(observed: ObservedSums, known: SumKnowledge, stream: Stream) -> ItemClaims:
     """An item's row, projected on what an own item adds, correlated with somebody's presence over rounds.
 
-    Who was in a round, against what the sum of the round holds.
+    Who was in a round, against what the sum of the round holds; nothing is certain, so nothing is asserted.
 
     Homer et al.: Resolving individuals contributing trace amounts of DNA to highly complex mixtures (PLoS
     Genetics, 2008), turned round: with the cohorts of many rounds known, an item whose row moves in the rounds
     somebody is in is rather hers. What an own item's row looks like the adversary learns from made-up people.
     """
+    space, sums = observed.space, WhitenedSums.of(observed.tables)
+    strangers = known.strangers(stream)
+    moved = np.empty((len(observed.training), space.rows))
+    for place, asked in enumerate(observed.training):
+        rows = [own_row(strangers, one, asked, space) for one in range(strangers.people.clients)]
+        moved[place] = sums.along(place, np.mean(rows, axis=0))
+    moved -= moved.mean(axis=0)
+    moved /= np.sqrt((moved**2).mean(axis=0)) + np.finfo(np.float64).tiny
+    there = observed.presence(known.victims).astype(np.float64)
+    there -= there.mean(axis=1, keepdims=True)
+    scores = known.public.no_scores()
+    scores[known.victims] = space.item_scores(there @ moved)
+    return ItemClaims(scores, np.zeros(scores.shape, np.bool_), asked=known.asked())
 
-    name: ClassVar[str] = "sum-participation"
-    title: ClassVar[str] = "items whose rows move in the rounds somebody is in"
 
-    def claims(self, observed: ObservedSums, known: SumKnowledge, stream: Stream) -> ItemClaims:
-        """The correlation of presence and projected row; nothing is certain, so nothing is asserted."""
-        space, sums = observed.space, WhitenedSums.of(observed.tables)
+@dataclass(frozen=True, eq=False)
+class RowReader:
+    """How much a row looks like an own item's: its length, or its share of one direction."""
+
+    direction: Floats | None  # (width,) None: the length
+    threshold: float  # between what own rows and others score
+
+    @staticmethod
+    def learned(known: SumKnowledge, asked: ObservedSum, space: RowSpace, stream: Stream) -> RowReader:
+        """The reader that tells the own rows of made-up people best from others."""
         strangers = known.strangers(stream)
-        moved = np.empty((len(observed.training), space.rows))
-        for place, asked in enumerate(observed.training):
-            rows = [own_row(strangers, one, asked, space) for one in range(strangers.people.clients)]
-            moved[place] = sums.along(place, np.mean(rows, axis=0))
-        moved -= moved.mean(axis=0)
-        moved /= np.sqrt((moved**2).mean(axis=0)) + np.finfo(np.float64).tiny
-        there = observed.presence(known.victims).astype(np.float64)
-        there -= there.mean(axis=1, keepdims=True)
-        scores = known.no_scores()
-        scores[known.victims] = space.item_scores(there @ moved)
-        asked_items = known.asked()
-        return ItemClaims(scores, np.zeros(scores.shape, np.bool_), asked=asked_items)
+        tables, own = [], []
+        for one in range(strangers.people.clients):
+            tables.append(space.dense(strangers.visit(one, asked)).astype(np.float64))
+            mine = np.zeros(space.rows, np.bool_)
+            mine[space.of_items(strangers.people.history(one, 0).item)] = True
+            own.append(mine)
+        mean = np.mean([table[mine].mean(axis=0) for table, mine in zip(tables, own)], axis=0)
+        best, most = RowReader(None, 0.0), -1.0
+        for direction in (None, mean):
+            read = RowReader(direction, 0.0)
+            scores = [read.scores(table) for table in tables]
+            found = float(np.mean([auc(one, mine) for one, mine in zip(scores, own)]))
+            if found > most:
+                mine, other = np.concatenate(own), np.concatenate(scores)
+                best, most = RowReader(direction, float(other[mine].mean() + other[~mine].mean()) / 2), found
+        return best
+
+    def scores(self, rows: Floats) -> Floats:
+        """(rows,)"""
+        if self.direction is None:
+            length: Floats = np.sqrt((rows**2).sum(axis=1))
+            return length
+        along: Floats = rows @ self.direction
+        return along
 
 
-class ModelMembership(Attack):
-    """How well her own items fit a model that was trained with her, or without.
+@dataclass(frozen=True, eq=False)
+class UploadAttack(SumAttack):
+    """Reads one person's upload, left over when all others are taken off a sum.
 
-    The final model alone: was somebody in its training at all? A control: it should tell nearly nothing.
-
-    Yeom, Giacomelli, Fredrikson and Jha: Privacy risk in machine learning (CSF 2018): members fit a model
-    better. A person is folded into the public model with all her items, as anybody can who knows them, and
-    scored by how far her own items then stand above the mean of all, in standard deviations. Some people fit
-    any model better: the same in a model without her is taken off (Watson, Guo, Cormode and Sablayrolles: On
-    the importance of difficulty calibration in membership inference attacks, ICLR 2022).
+    Sybils (Douceur: The Sybil attack, IPTPS 2002): all others of a cohort are the attacker's, who knows what
+    they sent. Differences (Dinur and Nissim: Revealing information while preserving privacy, PODS 2003): two
+    releases that differ by one person. Sums are exact, so what is left over is her upload after clip and
+    rounding, and the noise that was added: of one release, or of two; `releases` is how many. What an own
+    item's row looks like is learned from strangers.
     """
 
-    name: ClassVar[str] = "model-membership"
-    title: ClassVar[str] = "was she in the training? Her history and the final model known, nothing else"
-    reads: ClassVar[Literal["updates", "sums"]] = "sums"
+    releases: Literal[1, 2]
 
-    def fits(self, algorithm: Algorithm) -> bool:
-        """Whatever ranks items and reads no single update."""
-        phases = tiny_phases(algorithm)
-        ranks = type(algorithm).client_score is not Algorithm.client_score
-        return ranks and bool(phases) and all(phase.combine == "sum" for phase in phases)
-
-    def score(self, scores: NDArray[np.floating], own: Ints, listed: Ints) -> float:
-        """Higher: rather a member."""
-        offered = scores[listed].astype(np.float64)
-        spread = float(offered.std())
-        return float((scores[own].mean() - offered.mean()) / spread) if spread > 0 else 0.0
+    def claims(self, left_over: Mapping[int, ObservedSum], known: SumKnowledge, stream: Stream) -> ItemClaims:
+        """Asserted are items whose rows look rather like own ones."""
+        scores = known.public.no_scores()
+        asserted, reader = np.zeros(scores.shape, np.bool_), None
+        for victim, left in left_over.items():
+            space = RowSpace.of(left.phase, left.info)
+            assert space is not None
+            reader = reader or RowReader.learned(known, left, space, stream)
+            scores[victim] = space.item_scores(reader.scores(space.dense(left.total.update).astype(np.float64)))
+            asserted[victim] = scores[victim] > reader.threshold
+        return ItemClaims(scores, asserted, asked=known.asked())
 
 
-class CoRareRows(SumItemAttack):
-    """Her rarest item that takes part is known: the others by how often they occur with it.
+def adds_up_items(algorithm: Algorithm) -> bool:
+    """Whether an algorithm adds rows of items up, in rounds or once, and nobody reads single updates."""
+    phases = tiny_phases(algorithm)
+    spaces = {table.space for phase in phases if phase.combine == "sum" for table in phase.sends.tables}
+    return bool(spaces & {"item", "feature"}) and not any(phase.combine == "each" for phase in phases)
+
+
+def co_rare_rows(observed: ObservedSums, known: SumKnowledge, stream: Stream) -> ItemClaims:
+    """The share of her rarest known item's owners that have another one too; asserted where it is all of them.
 
     The row of an item with one owner is that owner's list: exact pairs tell on those who have rare items.
 
     As in released tables of small cells (Sweeney: k-anonymity, IJUFKS 2002). Who knows one rare item of hers
     reads with whom it occurs; of an item with c owners, what occurs with it c times is everyone's of them.
     """
-
-    name: ClassVar[str] = "co-rare-rows"
-    title: ClassVar[str] = "her rarest item known: what occurs with it in exact pairs"
-    against: ClassVar[tuple[str, ...]] = ("cooccurrence",)
-    tells: ClassVar[Tells] = "rarest"
-
-    def claims(self, observed: ObservedSums, known: SumKnowledge, stream: Stream) -> ItemClaims:
-        """The share of the rare item's owners that have another one too; asserted where it is all of them."""
-        items, counts, G = released_pairs(observed, int(known.public.settings["least"]))
-        place = {item: n for n, item in enumerate(items.tolist())}
-        scores = known.no_scores()
-        for victim in known.victims.tolist():
-            (rare,) = known.known_items[victim].tolist()
-            scores[victim, items] = G[place[rare]] / counts[place[rare]]
-        return ItemClaims(scores, scores >= 1, asked=known.asked())
+    items, counts, G = released_pairs(observed, int(known.public.settings["least"]))
+    place = {item: n for n, item in enumerate(items.tolist())}
+    scores = known.public.no_scores()
+    for victim in known.victims.tolist():
+        (rare,) = known.known_items[victim].tolist()
+        scores[victim, items] = G[place[rare]] / counts[place[rare]]
+    return ItemClaims(scores, scores >= 1, asked=known.asked())
 
 
 def released_pairs(observed: ObservedSums, least: int) -> tuple[Ints, Floats, Floats]:
@@ -273,3 +278,20 @@ def released_pairs(observed: ObservedSums, least: int) -> tuple[Ints, Floats, Fl
     pairs = PackedPairs.of(sums[0].info.counts, least)
     words = np.concatenate([one.total.update.tables["pairs"].values[:, 0] for one in sums]).astype(np.uint32)
     return pairs.items, pairs.counts.astype(np.float64), pairs.unpack(words)
+
+
+MATCHED_TITLE = "the other half of a history, from rounds its owner was in"
+TRACING_TITLE = "was she in this round? Her history known, rows taken to vary alone"
+WHITENED_TITLE = "the same, with how columns vary together"
+RARE_TITLE = "her rarest item known: what occurs with it in exact pairs"
+SYBIL_TITLE = "the sum of a round minus the attacker's own: all others of the cohort are"
+PAIRS = ("cooccurrence", "private-cooccurrence")
+ATTACKS = (
+    SumItemAttack("sum-participation", "items whose rows move in the rounds somebody is in", sum_participation),
+    SumItemAttack("sum-matched", MATCHED_TITLE, sum_matched, tells="half"),
+    TracingAttack("sum-tracing", TRACING_TITLE, partial(sum_tracing, columns=False)),
+    TracingAttack("sum-tracing-whitened", WHITENED_TITLE, partial(sum_tracing, columns=True)),
+    UploadAttack("sybil-residual", SYBIL_TITLE, 1, suits=adds_up_items),
+    SumItemAttack("co-rare-rows", RARE_TITLE, co_rare_rows, against=("cooccurrence",), tells="rarest"),
+    UploadAttack("co-difference", "two releases that differ by one person", 2, against=PAIRS),
+)

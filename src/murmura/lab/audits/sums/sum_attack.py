@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -211,35 +210,28 @@ class SumKnowledge:
             asked[victim, items] = False
         return asked
 
-    def no_scores(self) -> Floats:
-        """Zeros for every client and item."""
-        return np.zeros((self.public.info.clients, self.public.info.items))
 
-
+@dataclass(frozen=True, eq=False)
 class SumAttack(Attack):
-    """An attack that reads sums; `tells` is how much of a victim's history it is given."""
+    """An attack that reads sums, of rows of items over rounds unless it is said otherwise."""
 
     reads: ClassVar[Literal["updates", "sums"]] = "sums"
-    tells: ClassVar[Tells] = "nothing"
-
-    def fits(self, algorithm: Algorithm) -> bool:
-        """Whatever adds rows of items up over rounds, unless it is against some by name."""
-        return algorithm.name in self.against if self.against else sums_in_rounds(algorithm)
+    _: KW_ONLY
+    suits: Callable[[Algorithm], bool] = sums_in_rounds
+    tells: Tells = "nothing"
 
 
+@dataclass(frozen=True, eq=False)
 class SumItemAttack(SumAttack):
-    """Which items somebody has."""
+    """Which items somebody has: what the sums give away."""
 
-    @abstractmethod
-    def claims(self, observed: ObservedSums, known: SumKnowledge, stream: Stream) -> ItemClaims:
-        """What the sums give away."""
+    claims: Callable[[ObservedSums, SumKnowledge, Stream], ItemClaims]
 
 
+@dataclass(frozen=True, eq=False)
 class TracingAttack(SumAttack):
-    """In which rounds somebody was."""
+    """In which rounds somebody was whose history is known: (victims, rounds) higher: rather in it."""
 
-    tells: ClassVar[Tells] = "whole"
-
-    @abstractmethod
-    def traces(self, observed: ObservedSums, known: SumKnowledge, stream: Stream) -> Floats:
-        """(victims, rounds) higher: rather in it."""
+    traces: Callable[[ObservedSums, SumKnowledge, Stream], Floats]
+    _: KW_ONLY
+    tells: Tells = "whole"

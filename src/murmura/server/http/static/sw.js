@@ -75,9 +75,9 @@ async function opened() {
 * itself, before it leaves. It knows nothing of the device: what the device says it sent, and what is counted here,
 * must agree. Only whether its owner has paused it is read before every request that tells of her.
 */
-var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"93b0e1cbc73030d1365362f227c9e684e97f8c6bce4476438ae95e2453a15de3","/assets/app.js":"c80609b307ce83f2f9768b18190d09c17924a042d8f2659b16d36f74d9c8bd6f","/assets/training.js":"de2d4e53e6f6fbdfc9040ef913d4ce2f28629d7fb19327f7a286a856531aa9f1","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"112ee57e43b286897da1646f7449deb46fea2dec7b82441830be564f21d664c5","/manifest.webmanifest":"0e79868296768a5b91940216242b349de2ff1893b7b94d698d48e5926e426a3a"};
+var FILES = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"93b0e1cbc73030d1365362f227c9e684e97f8c6bce4476438ae95e2453a15de3","/assets/app.js":"6c4f4e1f2daaab59fd2fc5799d8e916c76c838f7e938784a001e788a83e03e9b","/assets/training.js":"84223810e44aa13001e9804920ab170ec7b0fbd98aef9b338c3a7d33cc740746","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"112ee57e43b286897da1646f7449deb46fea2dec7b82441830be564f21d664c5","/manifest.webmanifest":"0e79868296768a5b91940216242b349de2ff1893b7b94d698d48e5926e426a3a"};
 var TITLES = "/titles.json";
-var CACHE = `murmura-page-${digestOf(KEPT)}`;
+var CACHE = `murmura-page-${digestOf(FILES)}`;
 self.addEventListener("install", (event) => {
 	event.waitUntil(keepAll().then(() => self.skipWaiting()));
 });
@@ -90,7 +90,7 @@ self.addEventListener("fetch", (event) => {
 async function answer(request, clientId) {
 	const url = new URL(request.url), own = url.origin === self.location.origin && request.method === "GET";
 	const path = url.pathname === "/index.html" ? "/" : url.pathname;
-	if (own && !url.search && (path === "/" || path in KEPT)) return await caches.match(path, { cacheName: CACHE }) ?? fetch(request);
+	if (own && !url.search && (path === "/" || path in FILES)) return await caches.match(path, { cacheName: CACHE }) ?? fetch(request);
 	if (!isOperators(request, (clientId ? await self.clients.get(clientId) : void 0)?.url, self.location.origin)) {
 		await count(request);
 		if (request.method !== "GET" && await isPaused()) return Response.error();
@@ -121,7 +121,7 @@ async function count(request) {
 /** Every file of this build, and no other: one that differs from what was built is not kept, and nothing changes. */
 async function keepAll() {
 	const cache = await caches.open(CACHE);
-	await Promise.all(Object.entries(KEPT).map(async ([path, hash]) => {
+	await Promise.all(Object.entries(FILES).map(async ([path, hash]) => {
 		const reply = await fetch(path, { cache: "reload" });
 		const found = hex(await crypto.subtle.digest("SHA-256", await reply.clone().arrayBuffer()));
 		if (!reply.ok || found !== hash) throw new Error(`${path} must be the file that was built, but is another one`);

@@ -1820,8 +1820,8 @@ function stickyLimit(pi, n) {
 	return Math.floor(pi * n + 1e-9);
 }
 function extendRecord(joined, never, items, pi, secret) {
-	let own = [...new Set(items)].sort((a, b) => a - b), barred = new Set([...never, ...joined]), undecided = own.filter((item) => !barred.has(item)), grown = [...joined], room = Math.min(stickyLimit(pi, own.length) - joined.length, undecided.length), stream = new Rng(secret, joined.length).stream(Purpose.CONSENT);
-	for (let n = 0; n < room; n++) {
+	let own = [...new Set(items)].sort((a, b) => a - b), barred = new Set([...never, ...joined]), undecided = own.filter((item) => !barred.has(item)), grown = [...joined], free = Math.min(stickyLimit(pi, own.length) - joined.length, undecided.length), stream = new Rng(secret, joined.length).stream(Purpose.CONSENT);
+	for (let n = 0; n < free; n++) {
 		let place = stream.below(undecided.length);
 		grown.push(undecided[place]), undecided[place] = undecided.at(-1), undecided.pop();
 	}
@@ -3082,9 +3082,9 @@ async function readLedger(records, terms) {
 	]);
 	await verifyJournal(lines, memory.lines, memory.head);
 	let signed = new Set((await Promise.all(terms ? receipts.map((one) => countersigned(one, terms)) : [])).flat()), entries = lines.map(({ entry, hash, items }) => {
-		let { delta: _, ...told } = entry;
+		let { delta: _, ...shown } = entry;
 		return {
-			...told,
+			...shown,
 			items,
 			hash,
 			countersigned: signed.has(hash)
@@ -3128,8 +3128,8 @@ async function decodeModel(content, publishes, listed) {
 	return reader.finish(), model;
 }
 async function applyChanges(base, changes, publishes, listed) {
-	let reader = await Reader.of(changes, publishes, "mc"), named = await sha256(base), told = reader.take(HASH, "base");
-	if (toHex(named) !== toHex(told)) throw malformed(`changes must be of the model ${toHex(named).slice(0, 16)} that is here, but are of another.`);
+	let reader = await Reader.of(changes, publishes, "mc"), named = await sha256(base), wanted = reader.take(HASH, "base");
+	if (toHex(named) !== toHex(wanted)) throw malformed(`changes must be of the model ${toHex(named).slice(0, 16)} that is here, but are of another.`);
 	let whole = concat$1(base), places = new Map(listed.map((item, place) => [item, place])), at = HEADER;
 	for (let one of publishes.tables) {
 		let rows = one.space === "item" ? listed.length : one.rows, index = reader.index(one, reader.count(one, rows));
@@ -3381,8 +3381,8 @@ var ARRAYS_BYTES = 1024, Downloads = class {
 	}
 	async decoded(kept, info) {
 		if (this.read?.hash === kept.hash) return this.read.model;
-		let method = methodOf(this.terms.fields), model = await decodeModel(kept.content, this.downloads(info), info.listed), told = method.releasesCounts ? method.publicCounts(model) : null;
-		if (method.releasesCounts && JSON.stringify(told) !== JSON.stringify(info.counts)) throw forged("the counts of items must be those the model tells, but are not.");
+		let method = methodOf(this.terms.fields), model = await decodeModel(kept.content, this.downloads(info), info.listed), counts = method.releasesCounts ? method.publicCounts(model) : null;
+		if (method.releasesCounts && JSON.stringify(counts) !== JSON.stringify(info.counts)) throw forged("the counts of items must be those the model tells, but are not.");
 		return this.read = {
 			hash: kept.hash,
 			model
@@ -3430,7 +3430,7 @@ async function expand(seed, ring) {
 async function otherShare(vector, seed, ring) {
 	return ring.less(vector, await expand(seed, ring));
 }
-// src/device/objections.ts
+// src/device/policy.ts
 function objection(own, terms, memory, allowed, manifest) {
 	let least = Math.min(terms.channel.minimum_cohort, manifest.called);
 	return least < own.minimum ? `the round may release a sum of ${least} devices, but this one wants at least ${own.minimum}` : manifest.hold + manifest.spread >= manifest.deadline - manifest.opened ? "the round asks to be answered after it is over" : terms.readable && !own.readable ? "the server can read each update, and this device does not allow that" : isExact(terms) && !own.exact ? "everybody can read sums without noise, and this device does not allow that" : manifest.answers ? "the round brings an answer of one's own, which this page does not know" : ofNoise(terms, memory, allowed, manifest);
@@ -3524,7 +3524,7 @@ async function begun(request, storage, clock) {
 	};
 }
 // src/device/upload.ts
-async function outgoing(terms, url, vector, seed) {
+async function uploadMessages(terms, url, vector, seed) {
 	let ring = new Ring(terms.channel.ring, vector.length), [first, second] = terms.aggregators;
 	if (!first || !second) {
 		let payload = ring.pack(vector);
@@ -3698,7 +3698,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			joined,
 			sent,
 			disclosed: history.item.length ? history.item.filter((item) => ever.has(item)).length / history.item.length : 0,
-			messages: await outgoing(this.terms, url, result.vector, seed)
+			messages: await uploadMessages(this.terms, url, result.vector, seed)
 		};
 	}
 	async upload(work, trained, pending, again) {
@@ -3847,7 +3847,7 @@ async function preview(of, { trainer, entropy }) {
 		channel: terms.channel,
 		largest: manifest?.largest ?? info.clients,
 		multiplier: fields.noise.multipliers[phase.name] ?? 0
-	}), sent = await outgoing(terms, identity.url, made.vector, entropy(32)), messages = [{
+	}), sent = await uploadMessages(terms, identity.url, made.vector, entropy(32)), messages = [{
 		to: `${identity.url}/tickets`,
 		purpose: "ticket",
 		bytes: 48,
@@ -4397,7 +4397,7 @@ async function invitationHere(known) {
 		by: "invitation"
 	};
 	if (known) return null;
-	let told = await (await fetch("/federation")).json(), bytes = new Uint8Array((told.terms.match(/../g) ?? []).map((two) => parseInt(two, 16)));
+	let description = await (await fetch("/federation")).json(), bytes = new Uint8Array((description.terms.match(/../g) ?? []).map((two) => parseInt(two, 16)));
 	return {
 		text: linkOf(`2.${btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`),
 		by: "server"
@@ -4502,7 +4502,7 @@ var texts = {
 		observer: "What somebody watching could work out",
 		observerNothing: "Nothing about your likes: nobody gets a message.",
 		epsilon: (epsilon, against) => `Noise bounds it: epsilon ${epsilon} for one person with all she has, against ${against}.`,
-		noNoise: "You are hidden only among at least {n} people. No noise is added to the sums.",
+		noNoise: "Sums without noise: you are hidden only among at least {n} people.",
 		exact: "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others.",
 		lose: "What you lose or gain",
 		loseList: "Your own list hardly changes: it is made here from all you like. Sharing decides what others get.",
@@ -4615,7 +4615,7 @@ var texts = {
 		minimum: "no sum of fewer than",
 		people: "people",
 		noise: "noise",
-		noNoise: "none is added",
+		noNoise: "sums without noise",
 		machines: "Machines this page may talk to",
 		operator: "Operator's status page",
 		without: "You came without an invitation, so this browser believes what the server says about the federation.",

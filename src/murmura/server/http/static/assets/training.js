@@ -108,7 +108,7 @@ async function sha256(...parts) {
 async function sha256Hex(...parts) {
 	return toHex(await sha256(...parts));
 }
-// src/spelling.ts
+// src/doubles.ts
 function spelledDouble(value) {
 	if (!Number.isFinite(value)) throw RangeError("JSON has no spelling for it");
 	let sign = value < 0 || Object.is(value, -0) ? "-" : "", [mantissa, power] = Math.abs(value).toExponential().split("e"), digits = mantissa.replace(".", ""), e = Number(power);
@@ -779,7 +779,8 @@ var Cooccurrence = class Cooccurrence {
 			s.order,
 			s.features,
 			s.recency,
-			s.discount
+			s.discount,
+			s.cap
 		].every((x) => x >= 0);
 		if (!whole || !shares || s.order !== 0 || !(s.ease || s.knn)) throw new RefusedError("version", "the terms ask for sums of co-occurrences that this page does not know.");
 		return new Cooccurrence(s);
@@ -817,13 +818,13 @@ var Cooccurrence = class Cooccurrence {
 		return { counted: new Uint8Array(info.items) };
 	}
 	clientStep(context, state, history, rng) {
-		let shared = sharedItems(history, rng, this.s.value_from);
+		let { cap } = this.s, shared = sharedItems(history, rng, this.s.value_from);
 		if (context.phase === "counts") {
-			let counted = new Uint8Array(context.info.items);
-			shared.forEach((item) => counted[item] = 1);
+			let counted = new Uint8Array(context.info.items), some = shared.filter((_, place) => !cap || (place + 1) * cap % shared.length < cap);
+			some.forEach((item) => counted[item] = 1);
 			let rows = {
-				index: shared,
-				values: new Uint32Array(shared.length).fill(1)
+				index: some,
+				values: new Uint32Array(some.length).fill(1)
 			};
 			return {
 				state: { counted },
@@ -1134,7 +1135,7 @@ function known(info) {
 	return info.features;
 }
 // src/methods/private_cooccurrence.ts
-var FEWEST = 200, PEOPLE_PER_ITEM = 4, PrivateCooccurrence = class PrivateCooccurrence {
+var FEWEST = 200, CLIENTS_PER_ITEM = 4, PrivateCooccurrence = class PrivateCooccurrence {
 	s;
 	releasesCounts = !0;
 	usesFeatures = !1;
@@ -1234,7 +1235,7 @@ var FEWEST = 200, PEOPLE_PER_ITEM = 4, PrivateCooccurrence = class PrivateCooccu
 		});
 	}
 	coreSize(info) {
-		let most = Math.max(FEWEST, Math.floor(info.clients / PEOPLE_PER_ITEM));
+		let most = Math.max(FEWEST, Math.floor(info.clients / CLIENTS_PER_ITEM));
 		return this.s.eigenvectors ? Math.min(this.s.core_items, most, info.listed.length) : 0;
 	}
 	places(info) {
@@ -1381,7 +1382,7 @@ var VectorLayout = class VectorLayout {
 		bounds[0] = limits[0] = 1;
 		for (let { table, start, end } of layout.slices()) {
 			let bound = table.exact ? 1 : largest(own, table);
-			bounds.fill(bound, start, end), limits.fill(table.exact ? 1 : limit(bits(own, table, of.cohort), bound, clip, of.multiplier), start, end), table.exact && (exact.fill(1, start, end), checkRoom(table, own.ring, of.cohort));
+			bounds.fill(bound, start, end), limits.fill(table.exact ? 1 : limit(bits(own, table, of.cohort), bound, clip, of.multiplier), start, end), table.exact && (exact.fill(1, start, end), checkFits(table, own.ring, of.cohort));
 		}
 		let steps = bounds.map((bound, n) => bound / limits[n]), sigma = noiseSteps(steps.subarray(1), of.multiplier * clip), most = limits.reduce((a, b) => Math.max(a, b), 1);
 		if (of.cohort > Math.floor((2 ** (own.ring - 1) - 1 - FARTHEST * sigma) / most)) throw new DeviceError(`a sum of ${of.cohort} devices must fit a ring of ${own.ring} bits, but could overflow.`);
@@ -1429,8 +1430,8 @@ function largest(settings, table) {
 }
 function bits(settings, table, cohort) {
 	if (table.bound === null) return settings.bits;
-	let room = settings.ring - 1 - cohort.toString(2).length;
-	return Math.max(Math.min(settings.bits, room), Math.min(FEWEST_BITS, settings.bits));
+	let headroom = settings.ring - 1 - cohort.toString(2).length;
+	return Math.max(Math.min(settings.bits, headroom), Math.min(FEWEST_BITS, settings.bits));
 }
 function limit(bits, bound, clip, multiplier) {
 	let whole = 2 ** (bits - 1);
@@ -1446,7 +1447,7 @@ function noiseSteps(steps, deviation) {
 	if (least < LEAST_NOISE || most > LARGEST_NOISE) throw new DeviceError(`noise must be of ${LEAST_NOISE} to ${LARGEST_NOISE} steps, but is not; take no part.`);
 	return most;
 }
-function checkRoom(table, ring, cohort) {
+function checkFits(table, ring, cohort) {
 	let { most, of } = table.exact, each = typeof most == "number" ? most : most.reduce((a, b) => Math.max(a, b), 0);
 	if ((of === "device" ? each * cohort : each) >= 2 ** ring) throw new DeviceError(`the exact table '${table.name}' must fit words of ${ring} bits, but could overflow.`);
 }
@@ -1525,7 +1526,7 @@ function train(request) {
 	};
 }
 function rank(request) {
-	let { info, model, history, k, popular } = request, method = methodOf(request.of), left = new Set(request.withoutLikes), rows = keptRows(history, (item) => !popular && !left.has(item)), own = new Set(history.item), context = {
+	let { info, model, history, k, popular } = request, method = methodOf(request.of), left = new Set(request.withoutLikes), rows = rowsWhere(history, (item) => !popular && !left.has(item)), own = new Set(history.item), context = {
 		info,
 		phase: "ready",
 		round: request.round,
@@ -1554,7 +1555,7 @@ function plain(best, scores) {
 		reasons: []
 	}));
 }
-function keptRows(history, keep) {
+function rowsWhere(history, keep) {
 	let rows = Array.from(history.item.keys()).filter((row) => keep(history.item[row])), pick = (values) => Float64Array.from(rows, (row) => values[row]), time = history.time && pick(history.time);
 	return {
 		item: Int32Array.from(rows, (row) => history.item[row]),

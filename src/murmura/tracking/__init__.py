@@ -1,1 +1,0 @@
-"""Runs told to an experiment tracker, from what their folders hold: `--log mlflow:URI`."""
