@@ -33,7 +33,8 @@ from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
 from murmura.data.sources.registry import load
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
 from murmura.evaluation import evaluate
 from murmura.runtimes.simulation import simulated, small_cohort
 from murmura.server.coordinator.setup import guarded

@@ -28,7 +28,8 @@ from murmura.core.contract import FederationInfo
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
 from murmura.data.sources.registry import load
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.prepared import prepare
+from murmura.engine.protocol import protocol
 from murmura.server.coordinator.setup import guarded
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.run import compare

@@ -59,7 +59,8 @@ def latest_rows(data: Interactions) -> Longs:
 
 def is_latest(data: Interactions) -> Bools:
     """Which rows are the latest of their pair."""
-    return latest_rows(data) == np.arange(len(data))
+    latest: Bools = latest_rows(data) == np.arange(len(data))
+    return latest
 
 
 def merge_duplicates(data: Interactions, rule: DuplicateRule) -> Interactions:
