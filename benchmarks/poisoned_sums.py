@@ -65,7 +65,8 @@ class Known:
     def popular(self, n: int, target: int) -> Longs:
         """The n most popular items beside the target."""
         order = np.argsort(-self.counts, kind="stable")
-        return order[order != target][:n]
+        others: Longs = order[order != target]
+        return others[:n]
 
 
 Lie = Callable[[Known, int], Longs]  # of one device
