@@ -23,7 +23,7 @@ from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.errors import DataError, SettingError
 from murmura.core.features import HOP, last_part, predicate_of
 from murmura.core.settings import Flag, settings
-from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, Exploration, explore
+from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, explore
 from murmura.data.graphs.graph_triples import Graph, is_graph, read_graph, table_of_triples, whole_graph
 from murmura.data.tables.column_kinds import quoted_names
 from murmura.data.tables.side_file import TRIPLES, SideFile, column_for, relation_of
@@ -160,9 +160,9 @@ class FeatureFiles:
     skip_bad: Annotated[bool, Flag()] = False
 
     @property
-    def rules(self) -> Exploration:
-        """How a graph is explored."""
-        return Exploration(hops=self.hops, feature_items=self.feature_items or FREQUENT, exclude=self.exclude)
+    def rules(self) -> tuple[int, int, tuple[tuple[str, ...], ...]]:
+        """How far a graph is explored, how many items must share a feature, and what is not followed."""
+        return self.hops, self.feature_items or FREQUENT, self.exclude
 
 
 def with_features(catalogue: Catalogue, files: FeatureFiles) -> tuple[Catalogue, tuple[str, ...]]:
@@ -170,7 +170,7 @@ def with_features(catalogue: Catalogue, files: FeatureFiles) -> tuple[Catalogue,
     notes: list[str] = []
     if files.features is not None:
         catalogue = _featured(catalogue, files, notes)
-    elif files.mapping is not None or files.rules != Exploration():
+    elif files.mapping is not None or files.rules != FeatureFiles().rules:
         raise SettingError(
             "mapping, hops, feature_items, exclude say how features are read, but there are none to read; give "
             "features (--features) too."
@@ -201,13 +201,13 @@ def _featured(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Ca
                 f"{quoted_names(subjects.head(1).to_list())}; they were looked for as "
                 f"{quoted_names(entity.head(3).to_list())}; say where they stand (mapping, --mapping)."
             )
-        features = explore(graph.triples, item, entity, files.rules)
+        features = explore(graph.triples, item, entity, *files.rules)
     if not len(features.item):
-        rules = files.rules
+        hops, least, _ = files.rules
         raise DataError(
             f"{path}: the table must give enough items of the data a feature, but does not; name another file."
             if graph is None
-            else f"{path}: {rules.feature_items} items must share a feature within {rules.hops} hops, but none "
+            else f"{path}: {least} items must share a feature within {hops} hops, but none "
             "do; ask for fewer items (feature_items, --feature-items) or say where the items stand (mapping)."
         )
     without = len(catalogue.items) - len(np.unique(features.item))
@@ -228,7 +228,7 @@ def _graph(path: Path, files: FeatureFiles) -> Graph | None:
 
 
 def _table(path: Path, catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Relation:
-    if files.mapping is not None or (files.hops, files.exclude) != (Exploration().hops, Exploration().exclude):
+    if files.mapping is not None or files.rules[::2] != FeatureFiles().rules[::2]:
         raise SettingError(
             f"mapping, hops and exclude are for a graph, but {path} is a table of items; leave them out."
         )
