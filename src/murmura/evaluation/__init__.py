@@ -4,7 +4,7 @@
 `intervals` and `significance` say how sure the numbers are. docs/metrics.md has every formula.
 """
 
-from murmura.evaluation.measure import Evaluation, evaluate, measure
+from murmura.evaluation.measure import Evaluation, evaluate
 from murmura.evaluation.registry import ALL_METRICS, DEFAULT_METRICS, METRICS, metric_of
 from murmura.evaluation.relevance import Relevance
 
@@ -15,6 +15,5 @@ __all__ = [
     "Evaluation",
     "Relevance",
     "evaluate",
-    "measure",
     "metric_of",
 ]
