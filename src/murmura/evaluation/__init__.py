@@ -1,7 +1,7 @@
 """Metrics and the tests between them: pure functions of lists and held-out rows.
 
 `evaluate` turns lists and a split into an `Evaluation`; `METRICS` is the table of what it can compute;
-`intervals` and `significance` say how sure the numbers are. docs/metrics.md has every formula.
+`significance` says how sure the numbers are. docs/metrics.md has every formula.
 """
 
 from murmura.evaluation.measure import Evaluation, evaluate

@@ -22,7 +22,7 @@ from murmura.core.catalogue import Relation
 from murmura.core.errors import RunError
 from murmura.engine.run_folder import ITEM_ROWS, LISTS, Run
 from murmura.evaluation.formulas import category_bias, disparity, gini_index
-from murmura.evaluation.intervals import Interval, seed_interval
+from murmura.evaluation.significance import Interval, seed_interval
 from murmura.lab.analyses.popularity_curves import head_share, rank_correlation
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import named_data
