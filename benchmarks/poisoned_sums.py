@@ -65,13 +65,8 @@ class Known:
     def popular(self, n: int, target: int) -> Longs:
         """The n most popular items beside the target."""
         order = np.argsort(-self.counts, kind="stable")
-<<<<<<< HEAD
         found: Longs = order[order != target][:n]
         return found
-=======
-        others: Longs = order[order != target]
-        return others[:n]
->>>>>>> wt-data
 
 
 Lie = Callable[[Known, int], Longs]  # of one device
