@@ -301,7 +301,7 @@ def test_sums_without_noise_are_served_only_where_operator_and_device_allow_them
     few = ChannelSettings(channel="secure-sum", minimum_cohort=10)
     least: dict[str, object] = {} if method == "fed-mostpop" else {"least": 2}
     world = World(tmp_path, people(), method, least, few)
-    with pytest.raises(SettingError, match=r"everybody can read sums without noise; .* say --exact to"):
+    with pytest.raises(SettingError, match=r"everybody can read sums without noise. .* say --exact."):
         replace(world.setup, exact=False).itinerary()
 
     async def scenario() -> list[str]:
@@ -324,7 +324,7 @@ def test_at_defaults_nothing_exact_is_published(name: str, tmp_path: Path) -> No
     world = World(tmp_path, people(), name, {})
     setup = replace(world.setup, preset=preset, channel=channel, exact=False)
     if name in EXACT_ALONE:
-        with pytest.raises(SettingError, match=r"everybody can read sums without noise; serve fed-ease, or"):
+        with pytest.raises(SettingError, match=r"everybody can read sums without noise. Serve fed-ease, or"):
             setup.itinerary()
         return
     assert setup.labels == {}

@@ -112,10 +112,10 @@ class FederationSetup:
         self.channel.check_cohort(itinerary.cohort_size, info.clients)
         self._check_noise(itinerary)
         if "exact" in self.labels and not self.exact:
-            remedy = "set -S epsilon=4" if self.preset.preset.noise_by_default else "serve fed-ease"
+            remedy = "Set -S epsilon=4" if self.preset.preset.noise_by_default else "Serve fed-ease"
             raise SettingError(
-                f"{self.preset.name} must have noise in its sums, but has none and {EXACT}; {remedy}, or say "
-                "--exact to serve it all the same."
+                f"{self.preset.name} must have noise in its sums, but has none, and {EXACT}. {remedy}, or say "
+                "--exact."
             )
         return itinerary
 
@@ -214,14 +214,10 @@ def guarded(
         return preset, ""
     few = max(FEWEST_TOLERATED, -(-info.clients // TOLERATED_SHARE)) if tolerated is None else tolerated
     own: dict[str, int] = as_dict(preset)
-    least, cap = (
-        own["least"] + few,
-        own["cap"] or max(SHORTEST_CAP, CAP_MEANS * -(-info.interactions // info.clients)),
-    )
-    said = (
-        f"pairs are of items with at least {least} owners, {few} more than `least` as devices may be malicious"
-    )
-    return changed(preset, least=least, cap=cap), f"{said}; of one person at most {cap} items take part"
+    least, mean = own["least"] + few, -(-info.interactions // info.clients)
+    cap = own["cap"] or max(SHORTEST_CAP, CAP_MEANS * mean)
+    said = f"pairs are of items with at least {least} owners, {few} of them against malicious devices"
+    return changed(preset, least=least, cap=cap), f"{said}; at most {cap} items of one person"
 
 
 def configured(
