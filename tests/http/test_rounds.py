@@ -339,6 +339,7 @@ def test_noise_and_rounds_of_gradients_need_no_such_permission(tmp_path: Path) -
     private = World(tmp_path / "noisy", people(), "fed-ease", {"epsilon": 4.0, "hopeless": True}, noisy)
     for world in (private, World(tmp_path / "plain", people(), settings=TRAINING)):
         assert world.setup.labels == {}
+        assert world.setup.label == ("" if world is private else "sums without noise")
         replace(world.setup, exact=False).itinerary()
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.core.channel import EPSILON, EXACT, READABLE, ChannelSettings
+from murmura.core.channel import EPSILON, EXACT, READABLE, WITHOUT_NOISE, ChannelSettings
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import RunError, SettingError
 from murmura.core.features import encode_features
@@ -140,6 +140,11 @@ class FederationSetup:
     def labels(self) -> dict[str, str]:
         """What its operator and each device's owner must allow."""
         return labels_of(self.channel.channel, self.preset.algorithm(), self.noise)
+
+    @property
+    def label(self) -> str:
+        """What everybody should know of its sums; "" of noisy ones."""
+        return "; ".join(self.labels.values()) or WITHOUT_NOISE * (not self.noise)
 
     def terms(
         self,
