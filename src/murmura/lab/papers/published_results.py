@@ -68,7 +68,7 @@ def checkout(package: Path | None = None) -> Path | None:
     return root if (root / PLACE).is_dir() else None
 
 
-def kept_results() -> Path | None:
+def saved_results() -> Path | None:
     """The folder of kept results in a checkout; None where the package is installed."""
     root = checkout()
     return root and root / PLACE
@@ -121,7 +121,7 @@ def published_results(name: str, folder: Path) -> dict[str, PublishedResult]:
 
 def cost_before(ran: Experiment, data: str) -> PublishedResult | None:
     """The kept whole run of an experiment on a data set, which says how long it will take."""
-    kept = kept_results()
+    kept = saved_results()
     known = published_results(ran.name, kept).get(data) if kept else None
     return known if known and not (known.quick or known.calculated or known.counted) else None
 
