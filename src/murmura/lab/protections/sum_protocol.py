@@ -6,7 +6,6 @@ again. A real federation has two aggregators (`channel.shares`) and none of this
 
 from __future__ import annotations
 
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ import numpy as np
 from murmura.channel import shares as additive
 from murmura.channel.chain import Chain
 from murmura.channel.ring import Ring
-from murmura.channel.shares import Entropy, expanded_sum
+from murmura.channel.shares import expanded_sum
 from murmura.core.contract import Total
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.plugins import imported
@@ -103,13 +102,11 @@ class SumSession(ABC):
     def _total(self) -> Words: ...
 
 
-def split_among(
-    vector: Words, ring: Ring, parties: int, entropy: Entropy = os.urandom
-) -> tuple[list[bytes], Words]:
+def split_among(vector: Words, ring: Ring, parties: int) -> tuple[list[bytes], Words]:
     """(seeds, rest): what parties - 1 seeds stand for and the rest add up to the vector."""
     seeds = list[bytes]()
     while len(seeds) < parties - 1:
-        seed, vector = additive.split(vector, ring, entropy)
+        seed, vector = additive.split(vector, ring)
         seeds.append(seed)
     return seeds, vector
 
