@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from murmura.evaluation.intervals import Interval
+from murmura.evaluation.significance import Interval
 from murmura.lab.audits.audit import EPSILON, HINTS, Audit, read_audits
 from murmura.lab.audits.judge import FALSE_ALARMS
 from murmura.report import drawing

@@ -39,7 +39,6 @@ from murmura.lab.papers.reproduction_folder import (
     RUNS,
     SPENT,
     TRIALS,
-    ChosenEntry,
     ReproductionFolder,
     RowChoice,
 )
@@ -284,8 +283,8 @@ def _ready(place: ExperimentPlace) -> PreparedData:
     return _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder.resolve())
 
 
-def _entry(label: str, row: Row, settings: dict[str, Any]) -> ChosenEntry:
-    return ChosenEntry(label, row.model, resolved_settings(row.model, settings))
+def _entry(label: str, row: Row, settings: dict[str, Any]) -> ComparisonEntry:
+    return ComparisonEntry(label, row.model, resolved_settings(row.model, settings))
 
 
 @cache
@@ -325,11 +324,7 @@ def _try(fit: ExperimentFit) -> Trial:
 def _plan(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> Comparison:
     """The comparison on the test part; refuses an experiment without anything to run."""
     seeds = {label: row.seeds for label, row in place.experiment.rows.items()}
-    entries = tuple(
-        ComparisonEntry(entry.label, entry.model, entry.settings, seeds.get(one.label))
-        for one in chosen
-        for entry in one.entries
-    )
+    entries = tuple(replace(entry, seeds=seeds.get(one.label)) for one in chosen for entry in one.entries)
     if not entries:
         why = f"a row that can be run, but: {chosen[0].left_out}" if chosen else "rows to be run, but has none."
         raise RunError(f"{place.experiment.name} must have {why}")
