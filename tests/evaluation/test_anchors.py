@@ -17,7 +17,7 @@ from murmura.data.splits.temporal import TemporalHoldout
 from murmura.engine.prepared import whole_split
 from murmura.engine.protocol import protocol
 from murmura.evaluation import ALL_METRICS, Relevance, evaluate
-from murmura.evaluation.beyond_accuracy import (
+from murmura.evaluation.formulas import (
     PopularityGroups,
     equal_opportunity,
     long_tail_count,

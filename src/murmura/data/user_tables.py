@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -111,16 +109,24 @@ def random_groups(n_users: int, seed: int, smallest: int = SMALLEST, largest: in
     return ClientGroups(tuple(str(n + 1) for n in range(len(ends) + 1)), of)
 
 
-def groups_of_column(users: Vocabulary, user: Iterable[Any], group: Iterable[Any]) -> ClientGroups:
-    """From two columns: a user's own id, and the name of her group ("" = none), in any number of rows."""
+def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str = "group") -> ClientGroups:
+    """From a table with a header (CSV, or separated by tabs): its columns `user` and `group`.
+
+    A user may have any number of rows, and "" is no group. The table of ratings itself serves when it has such
+    a column. Users whom the data does not know are passed over; users whom the table does not name stand alone.
+    """
+    header, rows = _table(path)
+    for name in (user, group):
+        if name not in header:
+            raise DataError(f"{path}: it must have a column '{name}', but has {', '.join(header)}; name yours.")
+    who, which = header.index(user), header.index(group)
     named: dict[int, str] = {}
-    ids = list(user)
-    for who, code, label in zip(ids, users.find(ids).tolist(), map(str, group)):
-        if code < 0 or not label:
-            continue
-        if named.setdefault(code, label) != label:
+    for row, code in zip(rows, users.find([row[who] for row in rows]).tolist()):
+        label = row[which]
+        if code >= 0 and label and named.setdefault(code, label) != label:
             raise DataError(
-                f"a user must be in one group, but user {who!r} is in '{named[code]}' and '{label}'; keep one."
+                f"a user must be in one group, but user {row[who]!r} is in '{named[code]}' and '{label}'; "
+                "keep one."
             )
     if not named:
         raise DataError("at least one known user must be in a group, but none is; check the ids of the groups.")
@@ -129,17 +135,3 @@ def groups_of_column(users: Vocabulary, user: Iterable[Any], group: Iterable[Any
     of = np.full(len(users), ALONE, np.int32)
     of[list(named)] = [place[label] for label in named.values()]
     return ClientGroups(labels, of)
-
-
-def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str = "group") -> ClientGroups:
-    """From a table with a header (CSV, or separated by tabs): its columns `user` and `group`.
-
-    The table of ratings itself serves when it has such a column. Users whom the data does not know are passed
-    over; users whom the table does not name stand alone.
-    """
-    header, rows = _table(path)
-    for name in (user, group):
-        if name not in header:
-            raise DataError(f"{path}: it must have a column '{name}', but has {', '.join(header)}; name yours.")
-    who, which = header.index(user), header.index(group)
-    return groups_of_column(users, [row[who] for row in rows], [row[which] for row in rows])

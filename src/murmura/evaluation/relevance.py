@@ -24,7 +24,7 @@ def discounts(k: int) -> Floats:
 class Relevance:
     """The evaluated users (any test row) and the relevant test items of each (value >= threshold).
 
-    Build it once with `of` and pass it to `measure` to score many lists against the same test part.
+    Build it once with `of` and pass it to `evaluate` to score many lists against the same test part.
     """
 
     train: Interactions

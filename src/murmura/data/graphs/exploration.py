@@ -7,15 +7,13 @@ section 6.5.2. A chain that meets an entity twice, the item's own above all, say
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
 
 import polars as pl
-from pydantic import Field
 
 from murmura.core.arrays import Ints
 from murmura.core.catalogue import Relation
 from murmura.core.features import HOP, predicate_of
-from murmura.core.settings import settings
 from murmura.data.graphs.graph_triples import BLANK
 from murmura.data.tables.side_file import relation_of
 
@@ -36,32 +34,31 @@ EXCLUDED = (
 FREQUENT = 11  # "more than 10" items in the authors' code; the thesis drops features of fewer than 10
 
 
-@settings
-class Exploration:
-    """How far to go from each item, which predicates to pass over, and which features to keep."""
-
-    hops: Annotated[int, Field(ge=1)] = 2
-    feature_items: Annotated[int, Field(ge=1)] = FREQUENT  # how many items must have a feature
-    # per hop; a hop that is not listed takes every predicate
-    exclude: tuple[tuple[str, ...], ...] = (EXCLUDED,)
-
-
-def explore(triples: pl.DataFrame, item: Ints, entity: pl.Series, rules: Exploration) -> Relation:
+def explore(
+    triples: pl.DataFrame,
+    item: Ints,
+    entity: pl.Series,
+    hops: int = 2,
+    least: int = FREQUENT,
+    exclude: Sequence[Sequence[str]] = (EXCLUDED,),
+) -> Relation:
     """The features of items, each of which stands in the graph as an entity (or as several).
 
     Args:
         triples: The graph: subject, predicate, object.
         item: The items, by their codes.
         entity: Where each stands in the graph.
-        rules: How far to go and what to leave out.
+        hops: How far to go from each item.
+        least: How many items must have a feature.
+        exclude: The predicates to pass over, per hop; a hop that is not listed takes every predicate.
     """
-    graph = _Graph(triples, rules)
+    graph = _Graph(triples, least, exclude)
     start = pl.DataFrame({"item": item, "e0": graph.codes(entity)}).drop_nulls()
     found = [pl.DataFrame(schema={"item": pl.Int32, "label": pl.String})]
     # features of different predicates never meet: one at a time saves memory
     for chains in graph.step(start, 0).partition_by("p0"):
         found.append(graph.features(chains, 0))
-        for hop in range(1, rules.hops):
+        for hop in range(1, hops):
             chains = graph.step(chains, hop)
             found.append(graph.features(chains, hop))
     every = pl.concat(found)
@@ -71,8 +68,8 @@ def explore(triples: pl.DataFrame, item: Ints, entity: pl.Series, rules: Explora
 class _Graph:
     """A graph as codes. A chain of links is a row: an item, entities e0, e1, ... and predicates p0, p1, ..."""
 
-    def __init__(self, triples: pl.DataFrame, rules: Exploration) -> None:
-        self.rules = rules
+    def __init__(self, triples: pl.DataFrame, least: int, exclude: Sequence[Sequence[str]]) -> None:
+        self.least, self.exclude = least, exclude
         self.entities = pl.concat([triples["subject"], triples["object"]]).unique().sort()
         self.predicates = triples["predicate"].unique().sort()
         self.written = pl.Series([predicate_of(name) for name in self.predicates], dtype=pl.String)
@@ -88,7 +85,7 @@ class _Graph:
 
     def step(self, chains: pl.DataFrame, hop: int) -> pl.DataFrame:
         """Every chain one link further, over the predicates to follow, to an entity it has not passed."""
-        excluded = self.rules.exclude[hop] if hop < len(self.rules.exclude) else ()
+        excluded = self.exclude[hop] if hop < len(self.exclude) else ()
         parts = (name.partition(":") for name in excluded)
         full = [PREFIXES[prefix] + rest for prefix, _, rest in parts if prefix in PREFIXES]
         follow = ~self.predicates.is_in([*excluded, *full])
@@ -101,7 +98,7 @@ class _Graph:
         """The items and labels of what these chains end at, where so many items share it."""
         path, end = [f"p{place}" for place in range(hop + 1)], f"e{hop + 1}"
         pairs = chains.filter(self.named.gather(chains[end])).select("item", *path, end).unique()
-        pairs = pairs.filter(pl.len().over(*path, end) >= self.rules.feature_items)
+        pairs = pairs.filter(pl.len().over(*path, end) >= self.least)
         found = pairs.select(*path, end).unique()
         paths = zip(*(self.written.gather(found[place]) for place in path))
         ends = (" ".join(name.split()) for name in self.entities.gather(found[end]))

@@ -32,10 +32,9 @@ _IRI = rf"<([A-Za-z][A-Za-z0-9+.-]*:{_PLAIN}(?:(?:{_ESCAPE}){_PLAIN})*)>"
 _NODE = r"_:(\w(?:[\w.·-]*[\w·-])?)"
 _TEXT = rf'"([^"\\\r\n]*(?:(?:\\[tbnrf"\'\\]|{_ESCAPE})[^"\\\r\n]*)*)"'
 _TAIL = rf"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?"
-_TRIPLE = re.compile(
-    rf"[ \t]*(?:{_IRI}|{_NODE})[ \t]*{_IRI}[ \t]*(?:{_IRI}|{_NODE}|{_TEXT}{_TAIL})[ \t]*\.[ \t]*(?:#.*)?"
-)
-_NOTHING = re.compile(r"[ \t]*(?:#.*)?")
+_THING = rf"(?:{_IRI}|{_NODE}|{_TEXT}{_TAIL})"
+_TRIPLE = rf"^[ \t]*(?:{_IRI}|{_NODE})[ \t]*{_IRI}[ \t]*{_THING}[ \t]*\.[ \t]*(?:#.*)?$"
+_NOTHING = r"^[ \t]*(?:#.*)?$"
 _ESCAPED = re.compile(r"\\(?:u(.{4})|U(.{8})|(.))")
 _CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -89,22 +88,26 @@ def edge_list(file: SideFile, predicate: str = "") -> pl.DataFrame:
 
 def read_ntriples(file: SideFile) -> pl.DataFrame:
     """The triples of an N-Triples file; a line that is none is bad."""
-    rows: list[tuple[str, str, str]] = []
-    path = file.text.path
-    within = f"{BLANK}{path.name}/"
-    for number, line in file.text.lines():
-        found = _TRIPLE.fullmatch(line)
-        triple = _parts(found, within) if found else None
-        if triple is not None:
-            rows.append(triple)
-        elif found or not _NOTHING.fullmatch(line):
-            if not file.skip_bad:
-                raise DataError(
-                    f"{path}, line {number}: a triple must be '<subject> <predicate> <object> .', but is "
-                    f"{quoted(line)}; correct the line or skip bad ones (skip_bad, --skip-bad)."
-                )
-            file.bad["no triple"] += 1
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    lines = pl.DataFrame(list(file.text.lines()), {"number": pl.Int64, "line": pl.String}, orient="row")
+    lines = lines.filter(~pl.col("line").str.contains(_NOTHING))
+    parts = lines["line"].str.extract_groups(_TRIPLE).struct.unnest()
+    if b"\\" in file.text.content:
+        parts = parts.select(pl.all().map_elements(_unescaped, pl.String))
+    node = f"{BLANK}{file.text.path.name}/"
+    triples = parts.select(
+        subject=pl.coalesce("1", node + pl.col("2")),
+        predicate="3",
+        object=pl.coalesce("4", node + pl.col("5"), "6"),
+    )
+    good = triples.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+    if not good.all() and not file.skip_bad:
+        number, line = lines.row(good.arg_min() or 0)
+        raise DataError(
+            f"{file.text.path}, line {number}: a triple must be '<subject> <predicate> <object> .', but is "
+            f"{quoted(line)}; correct the line or skip bad ones (skip_bad, --skip-bad)."
+        )
+    file.bad["no triple"] += int((~good).sum())
+    return triples.filter(good)
 
 
 def table_of_triples(file: SideFile) -> pl.DataFrame:
@@ -160,22 +163,13 @@ def _frame(subject: pl.Series, predicate: pl.Series, thing: pl.Series) -> pl.Dat
     return pl.DataFrame(dict(zip(TRIPLES, (subject, predicate, thing))), schema=_SCHEMA)
 
 
-def _parts(found: re.Match[str], within: str) -> tuple[str, str, str] | None:
-    """Subject, predicate and object; None where an escape is of no character."""
-    subject, from_node, predicate, thing, to_node, literal, _ = found.groups()
-    start = within + from_node if subject is None else subject
-    end = within + to_node if to_node is not None else (thing if literal is None else literal)
-    if "\\" not in found[0]:
-        return start, predicate, end
+def _unescaped(text: str) -> str | None:
+    """A part without its escapes; None where one is of no character, such as half of a surrogate pair."""
     try:
-        return _unescaped(start), _unescaped(predicate), _unescaped(end)
+        plain = _ESCAPED.sub(_character, text)
+        plain.encode()
     except (ValueError, OverflowError):
         return None
-
-
-def _unescaped(text: str) -> str:
-    plain = _ESCAPED.sub(_character, text)
-    plain.encode()  # half of a surrogate pair is no character
     return plain
 
 

@@ -27,7 +27,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.engine.plan import federation_info
 from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import Run
-from murmura.evaluation.intervals import Interval, bootstrap_intervals
+from murmura.evaluation.significance import Interval, bootstrap_intervals
 from murmura.lab.audits import fedsplit_updates, individual_updates, poisoned_training
 from murmura.lab.audits.attack import Attack
 from murmura.lab.audits.attacked_training import AttackedTraining, AttackResult

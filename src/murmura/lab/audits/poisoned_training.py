@@ -26,7 +26,7 @@ from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.evaluation import evaluate
-from murmura.evaluation.intervals import Interval, bootstrap_intervals
+from murmura.evaluation.significance import Interval, bootstrap_intervals
 from murmura.lab.audits.colluding_clients import (
     OWN,
     RIVALS,

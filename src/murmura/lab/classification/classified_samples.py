@@ -22,10 +22,9 @@ from murmura.core.model import Method, Model
 from murmura.core.progress import Progress
 from murmura.engine.experiment import CURVE, ExperimentResult, Tables
 from murmura.engine.run_folder import Run
-from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.evaluation.measure import Evaluation
 from murmura.evaluation.registry import ACCURACY, TARGETS, target_key
-from murmura.evaluation.significance import compare_values, holm
+from murmura.evaluation.significance import Interval, compare_values, holm, seed_interval
 from murmura.studies.compare.folder import ComparisonFolder
 
 ANSWERS, CONFUSION = "answers.csv", "confusion.csv"  # right or wrong; label by label, how many got which answer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from murmura.engine.part_files import printable
 from murmura.engine.run_folder import Run
-from murmura.evaluation.intervals import Interval
+from murmura.evaluation.significance import Interval
 from murmura.lab.analyses.training_sections import convergence_section
 from murmura.lab.audits.audit import read_audits
 from murmura.lab.audits.judge import SHARES
