@@ -68,7 +68,7 @@ COMMANDS: Registry[Command] = Registry(
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
     "search plan": "murmura.lab.papers.plan_file:read_plan",
-    "rule check": "murmura.lab.papers.rule_check:check_rule",
+    "rule check": "murmura.lab.papers.plan_file:check_rule",
     "tracker": "murmura.lab.mlflow_tracker:MlflowTracker",
 }
 
