@@ -21,7 +21,7 @@ from murmura.baselines.bpr_mf import BprModel, Order, PairwiseBaseline
 from murmura.core.arrays import Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.settings import settings
+from murmura.core.settings import Count, NonNegative, Positive, settings
 from murmura.kernels.item_weights import item_vectors, require_features
 from murmura.kernels.sparse import Sparse, product_rows
 
@@ -44,11 +44,11 @@ class Kahfm(PairwiseBaseline):
     model = KahfmModel
 
     least_share: Annotated[float, Field(gt=0, le=1)] | None = None  # of the items with a feature; None: any
-    alpha: Annotated[float, Field(gt=0)] = 0.05  # learning rate
-    reg: Annotated[float, Field(ge=0)] | None = None  # None: alpha / 20
-    epochs: Annotated[int, Field(ge=1)] = 20  # each has as many triples as training rows
+    alpha: Positive = 0.05  # learning rate
+    reg: NonNegative | None = None  # None: alpha / 20
+    epochs: Count = 20  # each has as many triples as training rows
     order: Order = "user-grouped"  # which triples follow each other
-    memory_gb: Annotated[float, Field(gt=0)] = 8.0  # tables that would need more are refused
+    memory_gb: Positive = 8.0  # tables that would need more are refused
 
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse items without features, and tables that would not fit."""
