@@ -88,7 +88,7 @@ class Commands(TyperGroup):
         return [*COMMANDS, *super().list_commands(ctx)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name; one that cannot be imported is refused, and stands in the list all the same."""
+        """The command of that name; one that cannot be imported is refused, though the list has it."""
         if self.listing and cmd_name in COMMANDS:
             return TyperCommand(cmd_name, help=_about(cmd_name))
         if cmd_name not in COMMANDS:
