@@ -33,7 +33,7 @@ from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.server.aggregator.aggregator import Aggregator
 from murmura.server.loopback import Loopback
-from murmura.wire.keys import check_signature
+from murmura.wire.signed_records import check_signature
 from murmura.wire.wire import SHARE_HEADER
 
 DEVICES, ITEMS, FACTORS, ROUNDS = 200, 3706, 20, 5

@@ -38,7 +38,7 @@ def honest(way: Chain, devices: int, seed: int = 0) -> Words:
     made = []
     for secret in client_secrets(seed, devices):
         tables = {"real": SparseRows(INFO.listed, np.full((ITEMS, 2), 1.0, np.float32))}
-        if len(way.layout.tables) > 1:
+        if len(way.layout.sends.tables) > 1:
             tables["exact"] = SparseRows(INFO.listed, np.full((ITEMS, 1), 2, np.uint32))
         made.append(way.device(Update(tables), Rng(secret, ROUND), ROUND))
     return way.ring.add_up(made)

@@ -150,7 +150,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_rows_splits_and_features_are_those_of_the_kept_results(name: str, data_dir: Path) -> None:
+def test_rows_splits_and_features_are_those_of_the_saved_results(name: str, data_dir: Path) -> None:
     found = loaded(name, data_dir)
     cut = prepare(found, protocol("kgflex", found)).describe()["fingerprint"]
     known = found.catalogue.features

@@ -17,7 +17,7 @@ import pytest
 
 from murmura.server.loopback import COORDINATOR
 from murmura.wire.admission import Invitation
-from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.log import MerkleTree, leaf_hash
 from tests.http.network import World, people
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "independent_client.py"

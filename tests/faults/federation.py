@@ -31,7 +31,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, Words, client_secrets, server_secret
 from murmura.device.device import Device, VisitOutcome
 from murmura.device.download_cache import DownloadCache
-from murmura.device.enrolment import Place, register
+from murmura.device.enrolment import register
 from murmura.device.storage import Identity, InMemoryStorage
 from murmura.device.trust import fetch_terms
 from murmura.engine.visit import visit
@@ -39,9 +39,9 @@ from murmura.server.coordinator.setup import FederationSetup, RoundTiming
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.description import FederationDescription
 from murmura.wire.http_transport import HttpTransport
-from murmura.wire.keys import ServerKey
 from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest
 from murmura.wire.refusals import RefusedError, UnreachableError
+from murmura.wire.signed_records import ServerKey
 from murmura.wire.transport import HttpReply, Transport, ask
 from tests.faults.canary import nothing_of_one_person
 from tests.faults.machines import MINIMUM, SECONDS, Machines
@@ -115,13 +115,11 @@ class Crowd:
         for client in clients:
             own, token = OwnAdmission.create(self.admitter, terms.federation), secrets.token_hex(32)
 
-            async def enter(slot: int = client, own: OwnAdmission = own, token: str = token) -> Place:
+            async def enter(slot: int = client, own: OwnAdmission = own, token: str = token) -> int:
                 return await register(self.send, self.url, terms, own, token, slot)
 
             place = await persist(enter)
-            identity = Identity(
-                self.url, terms, token, secret(client), place.slot, own, minimum=MINIMUM, exact=True
-            )
+            identity = Identity(self.url, terms, token, secret(client), place, own, minimum=MINIMUM, exact=True)
             self.devices[client] = self.device(identity, likes(client))
 
     def device(self, identity: Identity, rows: History) -> Device:

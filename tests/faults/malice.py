@@ -12,10 +12,9 @@ from murmura.device.folder import DeviceFolder
 from murmura.device.storage import Identity
 from murmura.device.upload import UploadMessage
 from murmura.wire import wire
-from murmura.wire.keys import SealingKey, ServerKey
-from murmura.wire.log import LogHead, LogProof, manifest_entry
+from murmura.wire.log import LogHead, LogProof, MerkleTree, leaf_hash, manifest_entry
 from murmura.wire.manifest import Manifest, SignedManifest
-from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.signed_records import SealingKey, ServerKey
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import HttpReply
 from murmura.wire.wire import NO_SIGNATURE, ShareHead, SharePass

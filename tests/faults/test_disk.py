@@ -49,7 +49,7 @@ def test_a_coordinator_whose_disk_is_full_acknowledges_nothing_it_would_forget(t
 
                 async def enter(slot: int | None) -> int:
                     own, token = OwnAdmission.create(machines.admitter, terms.federation), secrets.token_hex(32)
-                    return (await register(send, one.url, terms, own, token, slot)).slot
+                    return await register(send, one.url, terms, own, token, slot)
 
                 for slot in range(places):
                     try:

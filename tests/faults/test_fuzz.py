@@ -23,11 +23,10 @@ import pytest
 from murmura.server import endpoints
 from murmura.wire import wire
 from murmura.wire.admission import OwnAdmission
-from murmura.wire.keys import ServerKey
 from murmura.wire.log import pack_entries, terms_entry
 from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import STATUS
-from murmura.wire.signed_records import canonical
+from murmura.wire.signed_records import ServerKey, canonical
 from murmura.wire.transport import REPLY_BYTES, HttpReply, bearer
 from tests.faults.federation import PEOPLE, Scene, scene
 from tests.faults.machines import SECONDS

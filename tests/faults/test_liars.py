@@ -12,10 +12,9 @@ import pytest
 
 from murmura.device.enrolment import about
 from murmura.wire import wire
-from murmura.wire.keys import ServerKey
 from murmura.wire.manifest import Manifest, SignedManifest
 from murmura.wire.refusals import RefusedError
-from murmura.wire.signed_records import canonical
+from murmura.wire.signed_records import ServerKey, canonical
 from murmura.wire.transport import REPLY_BYTES, VERSION_HEADER, HttpReply, Transport
 from tests.faults.federation import PEOPLE, SETTINGS, Scene, scene
 from tests.faults.malice import HeldKeys, ordered

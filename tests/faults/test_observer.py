@@ -96,10 +96,11 @@ async def watched(folder: Path, leaky: bool) -> tuple[list[list[float]], list[li
             cache = DownloadCache(machines.url, send, terms)
             for slot in range(2 * EACH):
                 own = OwnAdmission.create(machines.admitter, terms.federation)
-                place = await register(send, machines.url, terms, own, secrets.token_hex(32))
+                token = secrets.token_hex(32)
+                place = await register(send, machines.url, terms, own, token)
                 rng = np.random.default_rng(slot)
                 secret = rng.integers(0, 2**32, 2, np.uint32)
-                identity = Identity(machines.url, terms, place.token, secret, place.slot, own, minimum=MINIMUM)
+                identity = Identity(machines.url, terms, token, secret, place, own, minimum=MINIMUM)
                 item = np.sort(rng.choice(ITEMS, MANY if slot % 2 else FEW, replace=False)).astype(np.int32)
                 rows, seen = History.private(item, 1.0), Observer(send, OwnTime())
                 device = Device(

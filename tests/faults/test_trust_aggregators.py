@@ -24,8 +24,8 @@ from murmura.server import endpoints
 from murmura.server.dispatch import respond
 from murmura.server.loopback import COORDINATOR, SEED
 from murmura.wire.admission import Invitation
-from murmura.wire.keys import SealingKey, ServerKey
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import SealingKey, ServerKey
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import check_elsewhere, reaches_itself
 from tests.cli.processes import murmura

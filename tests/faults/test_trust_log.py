@@ -17,10 +17,10 @@ from murmura.core.codec import encode_model
 from murmura.device import trust
 from murmura.device.device import Device
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
-from murmura.wire.keys import check_signature
 from murmura.wire.log import LoggedModel, manifest_entry, model_entry, pack_entries
 from murmura.wire.manifest import Download, Manifest, SignedManifest
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import check_signature
 from murmura.wire.transport import HttpReply, ask
 from tests.faults.malice import HeldKeys, logged, ordered, uploads
 from tests.http.network import World, people

@@ -28,8 +28,8 @@ from murmura.server.coordinator.coordinator import Coordinator
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
 from murmura.wire import wire
 from murmura.wire.admission import OwnAdmission
-from murmura.wire.keys import ServerKey
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import ServerKey
 from murmura.wire.transport import ask
 from tests.faults.malice import counted_items, invented_share, uploads
 from tests.http.network import World, entropy, people

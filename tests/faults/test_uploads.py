@@ -13,8 +13,8 @@ from murmura.device.storage import Identity
 from murmura.wire import wire
 from murmura.wire.admission import Admission
 from murmura.wire.http_transport import HttpTransport
-from murmura.wire.keys import SealingKey
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import SealingKey
 from murmura.wire.transport import REPLY_BYTES, HttpReply, bearer
 from tests.faults.canary import HEAD
 from tests.faults.federation import LONG, PEOPLE, ROUNDS, Scene, current_model, scene

@@ -25,8 +25,7 @@ from murmura.server.organisations.folder import (
     own_users,
 )
 from murmura.server.organisations.server import Ask, model_digest, ranges_of, serve_silos
-from murmura.server.organisations.silo import Silo
-from murmura.server.organisations.silo_messages import SiloReply, SiloRequest
+from murmura.server.organisations.silo import Silo, SiloReply, SiloRequest
 from tests.cli.processes import murmura
 from tests.flower.federations import CHANNEL, SEED, cut, interactions
 
@@ -214,7 +213,7 @@ def test_own_people_draw_secrets_of_their_own_and_keep_their_items(tmp_path: Pat
 
 
 def test_nothing_but_the_apps_needs_flwr() -> None:
-    names = ["folder", "silo_messages", "silo", "server"]
+    names = ["folder", "silo", "server"]
     code = "import sys; sys.modules['flwr'] = None\n"
     code += f"for n in {names}: __import__('murmura.server.organisations.' + n)"
     subprocess.run([sys.executable, "-c", code], check=True)

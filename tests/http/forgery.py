@@ -8,10 +8,9 @@ from murmura.channel.key_pairs import seal
 from murmura.server.aggregator.aggregator import Role
 from murmura.wire import wire
 from murmura.wire.admission import OwnAdmission
-from murmura.wire.keys import ServerKey
-from murmura.wire.log import LogHead, LogProof, manifest_entry, unpack_entries
+from murmura.wire.log import LogHead, LogProof, MerkleTree, leaf_hash, manifest_entry, unpack_entries
 from murmura.wire.manifest import SignedManifest
-from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.signed_records import ServerKey
 from murmura.wire.wire import NO_ADMISSION, NO_SIGNATURE, ShareHead, SharePass
 from tests.http.network import World
 

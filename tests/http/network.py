@@ -25,8 +25,8 @@ from murmura.server.coordinator.coordinator import Coordinator
 from murmura.server.coordinator.setup import FederationSetup, RoundTiming
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR, Network, Servers, VirtualClock
 from murmura.wire.description import FederationDescription
-from murmura.wire.keys import ServerKey
 from murmura.wire.refusals import UnreachableError
+from murmura.wire.signed_records import ServerKey
 from murmura.wire.transport import REPLY_BYTES, HttpReply
 
 SEEDED = 11
@@ -121,9 +121,9 @@ class World:
         identity = Identity(
             COORDINATOR,
             terms,
-            place.token,
+            token,
             client_secrets(SEEDED, self.info.clients)[client],
-            place.slot,
+            place,
             admission,
             minimum=1,
             readable=True,

@@ -19,8 +19,8 @@ from murmura.server.database import ServerDatabase
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
 from murmura.wire import wire
 from murmura.wire.admission import Admission, Invitation, OwnAdmission
-from murmura.wire.keys import ServerKey
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import ServerKey
 from murmura.wire.transport import ask
 from murmura.wire.wire import ShareHead
 from tests.http.forgery import made_share, opened_share

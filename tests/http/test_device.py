@@ -18,9 +18,8 @@ from murmura.device.enrolment import leave
 from murmura.device.folder import DeviceFolder
 from murmura.server.coordinator.setup import RoundTiming
 from murmura.server.loopback import SEED, VECTOR
-from murmura.wire.keys import ServerKey
 from murmura.wire.refusals import RefusedError
-from murmura.wire.signed_records import canonical
+from murmura.wire.signed_records import ServerKey, canonical
 from murmura.wire.transport import HttpReply
 from tests.http.forgery import envelope, keys_of
 from tests.http.network import World, people

@@ -21,6 +21,8 @@ from murmura.wire.log import (
     LoggedModel,
     LogHead,
     LogProof,
+    MerkleTree,
+    leaf_hash,
     manifest_entry,
     model_entry,
     pack_entries,
@@ -28,7 +30,6 @@ from murmura.wire.log import (
     unpack_entries,
 )
 from murmura.wire.manifest import Manifest, SignedManifest
-from murmura.wire.merkle import MerkleTree, leaf_hash
 from murmura.wire.refusals import RefusedError
 from murmura.wire.signed_records import canonical
 from murmura.wire.transport import HttpReply, ask
@@ -210,7 +211,7 @@ def test_a_device_refuses_a_log_that_does_not_extend_the_one_it_saw(
                 assert caught.value.code == "forged"
             assert devices[0].storage.memory.log[0] == known
             return None
-        monkeypatch.setattr(trust, "_check_grown", nothing)
+        monkeypatch.setattr(trust, "check_grown", nothing)
         outcome: VisitOutcome = await shown(world, devices, other_past(world))
         return outcome
 

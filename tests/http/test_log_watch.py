@@ -15,8 +15,7 @@ import pytest
 from murmura.core.errors import DataError
 from murmura.device.log_watch import NEWEST, LogWatcher, Look, SeenHead, WatchedLog
 from murmura.server.loopback import COORDINATOR
-from murmura.wire.log import LogHead, model_entry, pack_entries
-from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.log import LogHead, MerkleTree, leaf_hash, model_entry, pack_entries
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import REPLY_BYTES, HttpReply
 from tests.faults.malice import HeldKeys, logged

@@ -7,7 +7,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.wire.merkle import EMPTY, MerkleTree, extends, includes, leaf_hash, node_hash
+from murmura.wire.log import EMPTY, MerkleTree, extends, includes, leaf_hash, node_hash
 from tests.hypothesis_profiles import examples
 
 

@@ -37,11 +37,10 @@ from murmura.server.loopback import Network
 from murmura.wire import wire
 from murmura.wire.admission import Admission, Invitation, OwnAdmission, check_join
 from murmura.wire.description import FederationDescription
-from murmura.wire.keys import SealingKey, ServerKey, check_signature
-from murmura.wire.log import LogHead, pack_entries, unpack_entries, unpack_hashes
+from murmura.wire.log import LogHead, extends, includes, leaf_hash, pack_entries, unpack_entries, unpack_hashes
 from murmura.wire.manifest import ReleasedSum, SignedManifest
-from murmura.wire.merkle import extends, includes, leaf_hash
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import SealingKey, ServerKey, check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import REPLY_BYTES, HttpReply, check_length
 from murmura.wire.wire import IndividualReport, ShareHead, SharePass

@@ -21,8 +21,7 @@ from murmura.core.rng import Rng
 from murmura.engine.itinerary import public_part
 from murmura.wire import wire
 from murmura.wire.admission import Invitation, join_proof
-from murmura.wire.log import pack_entries
-from murmura.wire.merkle import leaf_hash
+from murmura.wire.log import leaf_hash, pack_entries
 from murmura.wire.wire import ShareHead
 from tests.http.wire_tampered import tampered
 from tests.http.wire_world import (

@@ -26,10 +26,9 @@ from murmura.engine.visit import Visit, visit
 from murmura.wire import wire
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.description import FederationDescription
-from murmura.wire.keys import SealingKey, ServerKey
-from murmura.wire.log import LogHead, LogProof, manifest_entry, model_entry, terms_entry
+from murmura.wire.log import LogHead, LogProof, MerkleTree, leaf_hash, manifest_entry, model_entry, terms_entry
 from murmura.wire.manifest import Download, Manifest, ReleasedSum, SignedManifest, sum_content
-from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.signed_records import SealingKey, ServerKey
 from murmura.wire.terms import (
     AggregatorAddress,
     CatalogueRule,

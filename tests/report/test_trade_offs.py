@@ -112,7 +112,7 @@ def test_numbers_as_people_read_them() -> None:
     ]
 
 
-def test_the_kept_page_is_what_the_kept_results_say_now() -> None:
+def test_the_kept_page_is_what_the_saved_results_say_now() -> None:
     """After a change of a result: `murmura reproduce trade-offs`."""
     assert (RESULTS / PAGE).read_text(encoding="utf-8") == trade_offs_text(read_trade_offs(RESULTS))
     assert "sums without noise" in (RESULTS / PICTURE).read_text(encoding="utf-8")

@@ -18,9 +18,9 @@ import pytest
 from murmura.server import endpoints
 from murmura.server.dispatch import respond
 from murmura.server.http.connections import Places, listen
+from murmura.server.http.http_messages import EventStream
 from murmura.server.http.http_protocol import Service
 from murmura.server.http.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, RequestLimits
-from murmura.server.http.long_replies import EventStream
 from murmura.server.http.machine_app import App
 from murmura.server.http.serving import answering
 from murmura.wire.admission import join_proof

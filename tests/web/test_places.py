@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from murmura.server.http.connections import Places
-from murmura.server.http.long_replies import UnreadReplies
+from murmura.server.http.http_messages import UnreadReplies
 
 
 class Waiting:

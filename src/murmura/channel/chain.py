@@ -75,7 +75,7 @@ class Chain:
     @property
     def rows(self) -> int:
         """The rows in one message, the same for everyone."""
-        return sum(self.layout.rows(table) for table in self.layout.tables)
+        return sum(self.layout.rows(table) for table in self.layout.sends.tables)
 
     def block(self, round: int) -> Ints:
         """The items whose rows travel in a round."""

@@ -98,14 +98,13 @@ def client_consent(
     share it for all of them or for none. `time` has that of each row, which `block` needs; an item counts at
     its first. `ConsentChoices.population` is the compiled twin for many clients at once.
     """
-    if mode == "block":
-        ordered = items[np.lexsort((items, needed_times(time)))].tolist()
-        record = extend_block(record, list(dict.fromkeys(ordered)), pi, secret)
+    if mode in ("sticky", "block"):
         own, place = np.unique(items, return_inverse=True)
-        return sticky_consent(record, own, pi)[place], record
-    if mode == "sticky":
-        own, place = np.unique(items, return_inverse=True)
-        record = extend_record(record, own.tolist(), pi, secret)
+        if mode == "sticky":
+            record = extend_record(record, own.tolist(), pi, secret)
+        else:
+            ordered = items[np.lexsort((items, needed_times(time)))].tolist()
+            record = extend_block(record, list(dict.fromkeys(ordered)), pi, secret)
         return sticky_consent(record, own, pi)[place], record
     consent: Floats = np.where(np.isin(items, record.excluded), 0.0, pi)
     return (round_consent(consent, Rng(secret, round)) if mode == "per-item-per-round" else consent), record

@@ -64,24 +64,13 @@ class VectorLayout:
         return VectorLayout(phase.sends, items, half)
 
     @property
-    def tables(self) -> tuple[TableSpec, ...]:
-        """What is declared to travel."""
-        return self.sends.tables
-
-    @property
-    def scalars(self) -> tuple[str, ...]:
-        """Named numbers that travel before the tables."""
-        return self.sends.scalars
-
-    @property
-    def first(self) -> int:
-        """Where the tables begin."""
-        return 1 + len(self.scalars)
+    def _first(self) -> int:  # where the tables begin
+        return 1 + len(self.sends.scalars)
 
     @property
     def words(self) -> int:
         """The length of the vector, the same for everyone in every round."""
-        return self.first + sum(self.rows(table) * table.width for table in self.tables)
+        return self._first + sum(self.rows(table) * table.width for table in self.sends.tables)
 
     def rows(self, table: TableSpec) -> int:
         """How many rows of a table travel."""
@@ -91,8 +80,8 @@ class VectorLayout:
 
     def slices(self) -> Iterator[tuple[TableSpec, slice]]:
         """Every table, and where it stands in the vector."""
-        at = self.first
-        for table in self.tables:
+        at = self._first
+        for table in self.sends.tables:
             yield table, slice(at, at := at + self.rows(table) * table.width)
 
     def block(self, round: int) -> Ints:
@@ -102,8 +91,8 @@ class VectorLayout:
     def device(self, update: Update, round: int) -> SparseVector:
         """The numbers of the update that travel; rows outside the block are dropped."""
         inside = self.inside(update, round)
-        scalars = np.array([update.scalars[name] for name in self.scalars], np.float64)
-        places, values = [np.arange(1, self.first)], [scalars]
+        scalars = np.array([update.scalars[name] for name in self.sends.scalars], np.float64)
+        places, values = [np.arange(1, self._first)], [scalars]
         for table, here in self.slices():
             rows = inside.tables[table.name]
             row = np.searchsorted(self.block(round), rows.index) if table.space == "item" else rows.index
@@ -117,7 +106,7 @@ class VectorLayout:
     def inside(self, update: Update, round: int) -> Update:
         """The update without the rows outside the block."""
         tables = dict(update.tables)
-        for name in (table.name for table in self.tables if table.space == "item"):
+        for name in (table.name for table in self.sends.tables if table.space == "item"):
             rows = tables[name]
             there = np.isin(rows.index, self.block(round), assume_unique=True)
             tables[name] = SparseRows(rows.index[there], rows.values[there])
@@ -134,7 +123,7 @@ class VectorLayout:
             kind = np.dtype(table.dtype)
             values = np.rint(values[there]) if kind.kind == "u" else values[there]
             tables[table.name] = SparseRows(index[there], values.astype(kind))
-        scalars = dict(zip(self.scalars, vector[1 : self.first].tolist()))
+        scalars = dict(zip(self.sends.scalars, vector[1 : self._first].tolist()))
         return Total(Update(tables, scalars), count)
 
 

@@ -372,6 +372,10 @@ class Algorithm(ABC):
         """What the sums of a second release tell beyond those of the first, for people; "" of a first one."""
         return ""
 
+    def alarm(self, server: ServerState) -> str:
+        """What of a release an operator should look at, in one line; "" of nothing."""
+        return ""
+
     def breach(self, server: ServerState) -> str:
         """What the last step found that no honest devices can have added, and cut, in one sentence; or ""."""
         return ""

@@ -34,11 +34,10 @@ from murmura.device.upload import TrainedUpload, upload_messages
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
 from murmura.wire import wire
-from murmura.wire.keys import check_signature
 from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest
 from murmura.wire.refusals import RefusedError, UnreachableError, forged, malformed
+from murmura.wire.signed_records import check_signature
 from murmura.wire.transport import DOWNLOAD_BYTES, HttpReply, Transport, ask, ask_known, bearer
-from murmura.wire.wire import ID_BYTES, ShareHead
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
@@ -156,7 +155,8 @@ class Device:
         Where two windows meet, both are those of the time, as clocks differ; and the draws of a round are made
         with its number, so that one number twice would be one randomness for two updates.
         """
-        last, at = self.storage.memory.newest_window, self.storage.memory.newest_round
+        last = max((window for _, window, _ in self.storage.memory.answered), default=0)
+        at = max((round for round, _ in self.storage.memory.exchanges), default=0)
         if manifest.window < last:
             raise RefusedError("replay", f"window {manifest.window} must not come after {last}; take no part.")
         if manifest.round < at:
@@ -239,14 +239,14 @@ class Device:
         own = self.identity
         self._require_consent(allowed)
         place = await register(self.send, own.url, own.terms, own.admission, token=own.token)
-        self.identity = replace(own, place=place.slot)
-        self.storage.keep_place(place.slot)
+        self.identity = replace(own, place=place)
+        self.storage.keep_place(place)
         return (await self._patiently("POST", url, body, manifest, allowed)).body
 
     def _report(self, manifest: Manifest) -> bytes:
         """The id of this device's one report in a round: the same after a crash, random to the aggregators."""
         named = b"murmura report\0" + self.identity.token.encode() + manifest.hash
-        return hashlib.sha256(named).digest()[:ID_BYTES]
+        return hashlib.sha256(named).digest()[: wire.ID_BYTES]
 
     async def _train(self, work: _CalledRound, seed: bytes) -> TrainedUpload:
         """The algorithm's step and the device half of the channel; nothing leaves."""
@@ -330,7 +330,7 @@ class Device:
         """Every message in its order, each with the receipt of the one before; their receipts."""
         m, receipts = work.manifest, [wire.NO_RECEIPT]
         for kind, message in enumerate(result.messages):
-            head = ShareHead(kind, m.hash, work.report)
+            head = wire.ShareHead(kind, m.hash, work.report)
             body = message.sealed(head, work.ticket, receipts[-1], marked, self.identity.admission)
             receipt = (await self._patiently("POST", message.url, body, m, work.permission, upload=True)).body
             key = self.identity.terms.coordinator if message.aggregator is None else message.aggregator.key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -30,14 +30,6 @@ from murmura.wire.wire import check_version
 MOST_PLACES = 1 << 24
 
 
-@dataclass(frozen=True)
-class Place:
-    """What stands for a device at the coordinator."""
-
-    token: str
-    slot: int
-
-
 async def register(
     send: Transport,
     url: str,
@@ -45,8 +37,8 @@ async def register(
     admission: OwnAdmission | None,
     token: str,
     slot: int | None = None,
-) -> Place:
-    """Take a place under this token, in the slot that is wanted; asked again, it is the same place."""
+) -> int:
+    """Take a place under this token, the one that is wanted; its number, asked again the same one."""
     wanted: dict[str, object] = {"token": token} if slot is None else {"token": token, "slot": slot}
     if terms.admission == "invited":
         if admission is None:
@@ -60,7 +52,7 @@ async def register(
     # under another token than its own it would be told apart, or from nobody; and its number is counted up to
     if reply.get("token") != token or type(given) is not int or not 0 <= given < MOST_PLACES:
         raise malformed("a place must have this device's token and a number, but has not.")
-    return Place(token, given)
+    return given
 
 
 OVER = ("finished", "stopped")  # someone who comes now needs no place: nothing will be asked of her
@@ -111,24 +103,12 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
     described = await DownloadCache(request.url, send, terms).description()
     likes, foreign = known_positives(described, request)
     never = tuple(n for n in described.items.find(request.never).tolist() if n >= 0)
-    over = (await about(send, request.url)).get("state") in OVER
-    token = folder.wanted_token()
-    place = Place("", -1)
-    if not over:
+    token, place = "", -1
+    if (await about(send, request.url)).get("state") not in OVER:
+        token = folder.wanted_token()
         place = await register(send, request.url, terms, request.admission, token, request.slot)
-    identity = Identity(
-        request.url,
-        terms,
-        place.token,
-        request.secret,
-        place.slot,
-        request.admission,
-        request.minimum,
-        request.readable,
-        request.exact,
-        request.disclosure,
-        request.people,
-    )
+    shared = {one.name: getattr(request, one.name) for one in fields(Identity) if hasattr(request, one.name)}
+    identity = Identity(**shared, terms=terms, token=token, place=place)
     folder.create(identity, likes, changed(request.permission, never=never))
     return foreign
 

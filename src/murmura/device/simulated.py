@@ -20,9 +20,9 @@ from murmura.core.population import group_means, member_places
 from murmura.core.rng import client_secrets
 from murmura.device.device import Clock, Device, Sleep, VisitOutcome
 from murmura.device.download_cache import DownloadCache
-from murmura.device.enrolment import Place, register
+from murmura.device.enrolment import register
 from murmura.device.storage import Identity, InMemoryStorage
-from murmura.device.trust import agreed_terms
+from murmura.device.trust import agreed_terms, patiently
 from murmura.device.visits import ManifestEvents
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.manifest import LARGEST_ENVELOPE
@@ -85,15 +85,16 @@ async def register_devices(
         admission = None if simulated.admission is None else simulated.admission(client)
         token = entropy(32).hex()
         async with gate:
-            place = await _patiently(
-                lambda: register(send, simulated.url, terms, admission, token, client), sleep
+            # asked for again while too many come from one address at once
+            place = await patiently(
+                lambda: register(send, simulated.url, terms, admission, token, client), sleep, "rate"
             )
         identity = Identity(
             simulated.url,
             terms,
-            place.token,
+            token,
             secrets[client],
-            place.slot,
+            place,
             admission,
             minimum=1,
             readable=simulated.readable,
@@ -104,17 +105,6 @@ async def register_devices(
         return Device(identity, storage, liked(client), cache, send, clock, sleep, entropy)
 
     return list(await asyncio.gather(*(one(client) for client in simulated.clients)))
-
-
-async def _patiently(join: Callable[[], Awaitable[Place]], sleep: Sleep) -> Place:
-    """A place, asked for again while too many come from one address at once."""
-    while True:
-        try:
-            return await join()
-        except RefusedError as error:
-            if error.code != "rate":
-                raise
-        await sleep(1.0)
 
 
 def rows_of_devices(data: Interactions, groups: Ints | None, items: Ints) -> Callable[[int], History]:

@@ -22,9 +22,9 @@ from murmura.core.errors import DataError
 from murmura.core.rng import Words
 from murmura.core.update import Arrays
 from murmura.wire.admission import OwnAdmission
-from murmura.wire.keys import check_signature
 from murmura.wire.log import LogHead
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import pack_arrays, pack_pair, unpack_arrays, unpack_pair
 
@@ -164,16 +164,6 @@ class DeviceMemory:
         """An exchange is answered, or answered again after a crash."""
         others = tuple(one for one in self.exchanges if one != (round, phase))
         return replace(self, exchanges=(*others, (round, phase))[-REMEMBERED:])
-
-    @property
-    def newest_window(self) -> int:
-        """The last window in which an exchange of the opening was answered."""
-        return max((window for _, window, _ in self.answered), default=0)
-
-    @property
-    def newest_round(self) -> int:
-        """The last round in which something was sent."""
-        return max((round for round, _ in self.exchanges), default=0)
 
     def answers(self, phase: str, window: int) -> int:
         """How often an exchange of the opening was answered in a window."""

@@ -6,21 +6,33 @@ Anybody can check the whole log: every entry, every signature, every link.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from murmura.core.consent import Permission
 from murmura.device.storage import DeviceMemory, Identity
-from murmura.wire.log import LoggedModel, LogHead, LogProof, is_model, unpack_entries, unpack_hashes
+from murmura.wire.log import (
+    LoggedModel,
+    LogHead,
+    LogProof,
+    MerkleTree,
+    extends,
+    is_model,
+    leaf_hash,
+    unpack_entries,
+    unpack_hashes,
+)
 from murmura.wire.manifest import LARGEST_ENVELOPE, LogEnd, Manifest, SignedManifest
-from murmura.wire.merkle import MerkleTree, extends, leaf_hash
 from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.signed_records import LARGEST
 from murmura.wire.terms import SIGNED, FederationTerms, signatures
 from murmura.wire.transport import Transport, ask, ask_known, check_elsewhere
 from murmura.wire.wire import HASH_BYTES, unpack_pair
 
+T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 ATTEMPTS = 60  # seconds to wait for machines that have not agreed yet
 OFFER = SIGNED + LARGEST  # bytes of signed terms
@@ -53,18 +65,25 @@ class GoneBackError(RefusedError):
         )
 
 
+async def patiently(
+    asked: Callable[[], Awaitable[T]], sleep: Sleep, code: str, attempts: float = math.inf
+) -> T:
+    """What comes of asking, again every second while it is refused with this code."""
+    while True:
+        try:
+            return await asked()
+        except RefusedError as error:
+            attempts -= 1
+            if error.code != code or attempts < 0:
+                raise
+        await sleep(1.0)
+
+
 async def agreed_terms(
     send: Transport, url: str, fingerprint: bytes | None = None, sleep: Sleep = asyncio.sleep
 ) -> FederationTerms:
     """`fetch_terms`, waiting a while for machines that have only just started to agree on them."""
-    for _ in range(ATTEMPTS):
-        try:
-            return await fetch_terms(send, url, fingerprint)
-        except RefusedError as error:
-            if error.code != "paused":
-                raise
-        await sleep(1.0)
-    return await fetch_terms(send, url, fingerprint)
+    return await patiently(lambda: fetch_terms(send, url, fingerprint), sleep, "paused", ATTEMPTS)
 
 
 async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = None) -> FederationTerms:

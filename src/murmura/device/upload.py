@@ -16,7 +16,6 @@ from murmura.engine.visit import Visit
 from murmura.wire import wire
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.terms import AggregatorAddress
-from murmura.wire.wire import IndividualReport, ShareHead, SharePass
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,11 @@ class UploadMessage:
         return len(self.payload) + (wire.REPORT_HEADER if self.aggregator is None else wire.SHARE_HEADER)
 
     def sealed(
-        self, head: ShareHead, ticket: bytes, receipt: bytes, mark: bytes, admission: OwnAdmission | None
+        self, head: wire.ShareHead, ticket: bytes, receipt: bytes, mark: bytes, admission: OwnAdmission | None
     ) -> bytes:
         """As it travels: for an aggregator sealed to its key, under the device's admission."""
         if self.aggregator is None:
-            return IndividualReport(head.manifest, head.report, ticket, mark, self.payload).encode()
+            return wire.IndividualReport(head.manifest, head.report, ticket, mark, self.payload).encode()
         key = bytes.fromhex(self.aggregator.sealing_key)
         payload = seal(self.payload, key, head.info("payload"))
         named = wire.digest(payload)
@@ -45,7 +44,7 @@ class UploadMessage:
         if admission is not None:
             shown = admission.shown.encode()
             signature = admission.key.sign("report", wire.report_content(head, named))
-        passed = SharePass(ticket, receipt, mark, shown, named, signature)
+        passed = wire.SharePass(ticket, receipt, mark, shown, named, signature)
         return head.encode() + seal(passed.encode(), key, head.info("pass")) + payload
 
 

@@ -1,1 +1,1 @@
-"""What studies of papers need: attacks, analyses, reproductions, sources, networks, groups, protections."""
+"""What studies of papers need: attacks, analyses, reproductions, data, rivals, groups, blends, protections."""

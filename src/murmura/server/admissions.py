@@ -16,11 +16,10 @@ from murmura.core.errors import RunError
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire import wire
 from murmura.wire.admission import Admission, Invitation, OwnAdmission
-from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import RefusedError, forged, malformed
+from murmura.wire.signed_records import check_signature
 from murmura.wire.terms import FederationTerms
-from murmura.wire.wire import ShareHead, SharePass
 
 FILE = "admitter.db"
 
@@ -42,7 +41,7 @@ class Admitter:
 
     def __init__(self, store: ServerDatabase, clock: Callable[[], float] = time.time) -> None:
         self._store, self._clock = store, clock
-        self.key = ServerKey.load_or_create(store)
+        self.key = store.signing_key()
         self._followed: FederationTerms | None = None
 
     @property
@@ -91,9 +90,7 @@ class Admitter:
         """All of them, the oldest first."""
         columns = "number, admission, label, created, expires, revoked"
         found = self._store.rows(f"SELECT {columns} FROM invitations ORDER BY number")
-        return [
-            IssuedInvitation(n, bytes(a), label, made, ends, back) for n, a, label, made, ends, back in found
-        ]
+        return [IssuedInvitation(*row) for row in found]
 
     def revoke(self, numbers: Sequence[int]) -> bytes:
         """The signed message that takes these back, for both aggregators and the coordinator."""
@@ -122,7 +119,7 @@ class AdmissionDesk:
         self._revoked = {bytes(one) for (one,) in store.rows("SELECT admission FROM revoked")}
         self._checked: dict[bytes, None] = {}
 
-    def check(self, terms: FederationTerms, head: ShareHead, shown: SharePass, now: float) -> bytes:
+    def check(self, terms: FederationTerms, head: wire.ShareHead, shown: wire.SharePass, now: float) -> bytes:
         """The public key a share counts for, b"" in an open federation; refuses who was not admitted."""
         if terms.admission == "open":
             return b""
@@ -156,10 +153,8 @@ class AdmissionDesk:
 
     def bar(self, slot: int) -> None:
         """At a coordinator: a place is taken away, and its admission gives no other one."""
-        found = self._store.row("SELECT admission FROM devices WHERE slot = ?", (slot,))
-        if found is None:
-            return
-        barred = [] if found[0] is None else [bytes(found[0])]  # in an open federation there is none to bar
+        found = self._store.value("SELECT admission FROM devices WHERE slot = ?", (slot,))
+        barred = [] if found is None else [found]  # in an open federation there is none to bar
         rows = [("INSERT OR IGNORE INTO revoked VALUES (?)", (one,)) for one in barred]
         gone = ("DELETE FROM devices WHERE slot = ?", (slot,))
         self._store.write([*rows, gone], durable=True, forget=True)

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from murmura.channel.key_pairs import new_key
 from murmura.core.errors import RunError
 from murmura.core.locks import OWN
 from murmura.wire.refusals import RefusedError
+from murmura.wire.signed_records import SealingKey, ServerKey
 
 Statement = tuple[str, Sequence[Any]]
 
@@ -116,10 +118,15 @@ class ServerDatabase:
         found: tuple[Any, ...] | None = self._db.execute(sql, values).fetchone()
         return found
 
+    def value(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """The first column of the first row a question finds, or None."""
+        found = self.row(sql, values)
+        return None if found is None else found[0]
+
     def fact(self, name: str) -> bytes | None:
         """A named value."""
-        found = self.row("SELECT value FROM facts WHERE name = ?", (name,))
-        return None if found is None else bytes(found[0])
+        found: bytes | None = self.value("SELECT value FROM facts WHERE name = ?", (name,))
+        return found
 
     def fact_or(self, name: str, make: Callable[[], bytes]) -> bytes:
         """A named value, made and written down the first time."""
@@ -128,6 +135,14 @@ class ServerDatabase:
             found = make()
             self.write([put_fact(name, found)], durable=True)
         return found
+
+    def signing_key(self) -> ServerKey:
+        """The server's key, made at its first start."""
+        return ServerKey(self.fact_or("key", lambda: new_key("signing")))
+
+    def sealing_key(self) -> SealingKey:
+        """The key that shares for an aggregator are sealed to, made at its first start."""
+        return SealingKey(self.fact_or("sealing key", lambda: new_key("sealing")))
 
     def close(self) -> None:
         """Let go of the file."""

@@ -44,7 +44,7 @@ from murmura.server.dispatch import respond
 from murmura.wire import wire
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.description import FederationDescription
-from murmura.wire.keys import ServerKey
+from murmura.wire.signed_records import ServerKey
 from murmura.wire.transport import REPLY_BYTES, HttpReply, check_length
 
 COORDINATOR, SEED, VECTOR = "http://coordinator", "http://seed", "http://vector"

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from murmura.channel import key_pairs
-from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.refusals import RefusedError, forged, malformed
+from murmura.wire.signed_records import ServerKey, check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import host_of, is_loopback
 from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES, PackedRecord

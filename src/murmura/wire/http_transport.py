@@ -35,9 +35,8 @@ class WholeRequests:
         """A connection to a machine."""
         return OneWrite(await self._network.connect_tcp(*args, **named))
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait, as httpcore does before it connects again."""
-        await self._network.sleep(seconds)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._network, name)
 
 
 class OneWrite:
@@ -67,13 +66,8 @@ class OneWrite:
         await self._send(None)
         return OneWrite(await self._stream.start_tls(*args, **named))
 
-    async def aclose(self) -> None:
-        """End it."""
-        await self._stream.aclose()
-
-    def get_extra_info(self, info: str) -> Any:
-        """What is known of the connection below."""
-        return self._stream.get_extra_info(info)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     async def _send(self, timeout: float | None) -> None:
         held, self._held = self._held, b""

@@ -23,10 +23,17 @@ from pydantic import Field, StrictBool
 from murmura.channel.noise_terms import NoiseTerms, Share
 from murmura.channel.ring import Ring
 from murmura.core.rng import Words
-from murmura.wire.keys import check_signature
 from murmura.wire.log import LogProof, is_model, manifest_entry
 from murmura.wire.refusals import forged, malformed
-from murmura.wire.signed_records import LARGEST, Count, Hexadecimal, PublicKey, Seconds, SignedRecord
+from murmura.wire.signed_records import (
+    LARGEST,
+    Count,
+    Hexadecimal,
+    PublicKey,
+    Seconds,
+    SignedRecord,
+    check_signature,
+)
 from murmura.wire.terms import SIGNED, FederationTerms, signatures
 from murmura.wire.wire import HASH_BYTES, SIGNATURE_BYTES, pack_pair, unpack_pair
 

@@ -6,10 +6,11 @@ Every refusal travels as {"error": code, "message": sentence} under the HTTP sta
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 from murmura.core.errors import FederationError, MurmuraError
 
+T = TypeVar("T")
 STATUS = {
     "malformed": 400,  # not what docs/wire.md describes
     "unauthorised": 401,  # no token, or not the operator's
@@ -72,6 +73,13 @@ def malformed(message: str) -> RefusedError:
 def forged(message: str) -> RefusedError:
     """A signature, a hash or what was agreed does not fit."""
     return RefusedError("forged", message)
+
+
+def known(found: T | None, otherwise: str) -> T:
+    """What was found; the refusal of what is unknown where nothing was."""
+    if found is None:
+        raise RefusedError("unknown", otherwise)
+    return found
 
 
 def printable(text: str) -> str:

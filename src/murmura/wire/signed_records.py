@@ -1,4 +1,7 @@
-"""What is signed and named by its hash has exactly one form: JSON with sorted keys and without spaces."""
+"""What is signed, and who said it: records of exactly one form, JSON with sorted keys and without spaces.
+
+A signature (Ed25519) is over a purpose and a content: one made for a receipt can never pass for a ticket.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, TypeAdapter
 
-from murmura.wire.refusals import json_object, malformed
+from murmura.channel import key_pairs
+from murmura.core.errors import FederationError
+from murmura.wire.refusals import forged, json_object, malformed
 from murmura.wire.wire import check_version
 
 DEEPEST = 8  # objects and lists in each other: no method has settings of more, and who reads on would never end
@@ -82,3 +87,52 @@ def _depth(value: object) -> int:
         layer = [inner for one in layer for inner in (one.values() if isinstance(one, dict) else one)]
         depth += 1
     return depth
+
+
+@dataclass(frozen=True)
+class ServerKey:
+    """The private key of one server."""
+
+    private: bytes
+
+    @cached_property
+    def public(self) -> bytes:
+        """What others verify with."""
+        return key_pairs.public_key("signing", self.private)
+
+    def sign(self, purpose: str, content: bytes) -> bytes:
+        """64 bytes."""
+        return key_pairs.sign(self.private, _message(purpose, content))
+
+
+@dataclass(frozen=True)
+class SealingKey:
+    """The private key that shares for one aggregator are sealed to."""
+
+    private: bytes
+
+    @cached_property
+    def public(self) -> bytes:
+        """What devices seal to."""
+        return key_pairs.public_key("sealing", self.private)
+
+    def unseal(self, sealed: bytes | memoryview, info: bytes) -> bytes:
+        """What was sealed to this key for this purpose; refuses anything else."""
+        try:
+            return key_pairs.unseal(sealed, self.private, info)
+        except FederationError as error:
+            raise forged(str(error)) from None
+
+
+def check_signature(public: bytes | str, purpose: str, content: bytes, signature: bytes) -> None:
+    """Refuse what the owner of the key, bytes or hexadecimal, did not sign for this purpose."""
+    try:
+        key_pairs.verify(
+            bytes.fromhex(public) if isinstance(public, str) else public, _message(purpose, content), signature
+        )
+    except FederationError:
+        raise forged(f"the {purpose}'s signature must be of the right machine, but is not.") from None
+
+
+def _message(purpose: str, content: bytes) -> bytes:
+    return b"murmura " + purpose.encode() + b"\0" + content

@@ -21,9 +21,8 @@ from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
-from murmura.wire.keys import check_signature
 from murmura.wire.refusals import RefusedError, forged, malformed, printable
-from murmura.wire.signed_records import Count, Hexadecimal, PublicKey, Seconds, SignedRecord
+from murmura.wire.signed_records import Count, Hexadecimal, PublicKey, Seconds, SignedRecord, check_signature
 from murmura.wire.transport import DOWNLOAD_BYTES, check_plain, host_of, is_loopback
 from murmura.wire.wire import SIGNATURE_BYTES
 

@@ -32,9 +32,9 @@ HERE = Path("runs") / "reproduce"
 def list_all(data_dir: options.DataDir = None) -> None:
     """List the experiments: on every data set the result that is kept, or what it lacks."""
     from murmura.lab.papers.experiments import experiment, experiment_names
-    from murmura.lab.papers.published_results import kept_results
+    from murmura.lab.papers.published_results import saved_results
 
-    rows, kept = [], kept_results()
+    rows, kept = [], saved_results()
     for name in experiment_names():
         one = experiment(name)
         states = _states(one, kept, data_dir)
@@ -155,9 +155,9 @@ def keep_run(
 ) -> None:
     """Keep what a whole run wrote, beside the kept results of its other data sets."""
     from murmura.lab.papers.experiments import experiment
-    from murmura.lab.papers.published_results import kept_results, publish
+    from murmura.lab.papers.published_results import publish, saved_results
 
-    if (place := into or kept_results()) is None:
+    if (place := into or saved_results()) is None:
         raise SettingError("--into must name a folder: an installed package has no kept results.")
     for path in publish(experiment(name), out or HERE, place):
         say(str(path))
@@ -292,10 +292,10 @@ def trade_offs(
     ] = None,
 ) -> None:
     """Write the page of trade-offs anew from the results that are kept: every federated method side by side."""
-    from murmura.lab.papers.published_results import kept_results
+    from murmura.lab.papers.published_results import saved_results
     from murmura.lab.papers.trade_offs import write_trade_offs
 
-    kept = kept_results()
+    kept = saved_results()
     if (place := results or (kept and kept.parent)) is None:
         raise SettingError(
             "the kept results are in docs/results of a checkout, but this is none; give --results FOLDER."

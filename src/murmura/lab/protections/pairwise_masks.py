@@ -8,7 +8,7 @@ of a device that was lost before its upload, the own mask of one that was not. A
 
 For simulations. Nobody signs keys here: a server that invents devices, or gives everyone other keys, reads what
 it wants (two aggregators with admissions are what a real federation has). A server that tells
-devices different stories about who was lost does not, as long as the threshold is above half of the holders.
+devices different stories about who was lost does not, as the threshold is above half of the holders.
 """
 
 from __future__ import annotations
@@ -234,6 +234,7 @@ def _written(*shares: int) -> bytes:
     return b"".join(share.to_bytes(SHARE_BYTES, "little") for share in shares)
 
 
+THRESHOLD = 2 / 3  # below half the server could have both secrets of a device
 _NUMBER = 4  # bytes that name a peer in a message
 
 
@@ -251,7 +252,7 @@ def neighbourhood(keys: Mapping[int, PublicKeys], neighbours: int) -> dict[int, 
 class PairwiseMasks(SumSession):
     """Masks that cancel: the server of one sum, and all its devices, whose keys go around before any upload.
 
-    More than `threshold` of the holders of a device's shares must stay.
+    More than THRESHOLD of the holders of a device's shares must stay.
     """
 
     name: ClassVar[str] = "pairwise masks"
@@ -270,17 +271,10 @@ class PairwiseMasks(SumSession):
         ring: Ring,
         lost: DropOuts = NO_DROPOUTS,
         neighbours: int = 100,
-        threshold: float = 2 / 3,
     ) -> None:
-        if not 0.5 <= threshold < 1:
-            raise SettingError(
-                f"the threshold of masks must be at least half and below 1, but is {threshold:g}; below half "
-                "the server could have both secrets of a device."
-            )
         if neighbours < 2:
             raise SettingError(f"a device needs at least 2 neighbours, but neighbours is {neighbours}.")
         super().__init__(clients, ring, lost)
-        self.threshold = threshold
         with self.cost.at("device"):
             self.devices = {client: MaskingDevice(client, ring) for client in clients}
             self.keys = {client: device.advertise() for client, device in self.devices.items()}
@@ -290,7 +284,7 @@ class PairwiseMasks(SumSession):
 
     def needed(self, client: int) -> int:
         """How many shares undo a secret of this device."""
-        return int(self.threshold * (1 + len(self.peers[client])) + 1e-9) + 1
+        return int(THRESHOLD * (1 + len(self.peers[client])) + 1e-9) + 1
 
     def _exchange_shares(self) -> None:
         sealed: dict[int, dict[int, bytes]] = {client: {} for client in self.devices}
@@ -349,7 +343,7 @@ class PairwiseMasks(SumSession):
 
     def _aborted(self, left: int) -> AbortedSumError:
         return AbortedSumError(
-            f"a sum of {len(self.devices)} devices with masks needs more than {self.threshold:.0%} of "
+            f"a sum of {len(self.devices)} devices with masks needs more than {THRESHOLD:.0%} of "
             f"them to stay, but {left} are left; the model stays what it was."
         )
 

@@ -20,9 +20,9 @@ from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Words, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
-from murmura.kernels.factorisation.sgd import train_pairs, train_user_pairs
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_others
 from murmura.kernels.philox import permute
+from murmura.lab.rivals.loops import train_pairs, train_user_pairs
 
 FOLD_IN_PASSES = 10
 INIT_STD = 0.1

@@ -2,7 +2,7 @@
 
 Koren: Factorization meets the neighborhood (KDD 2008): equation 2, and equation 15, where what someone rated at
 all speaks beside how she rated it. Both learn by stochastic gradient steps, users in a new order every epoch;
-`kernels.factorisation.rating_sgd` has the steps.
+`loops` has the steps.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.rng import Purpose, server_secret
 from murmura.core.settings import Count, Positive, settings
-from murmura.kernels.factorisation.sgd import RatingRates, RatingTables, visit_users
 from murmura.kernels.philox import permute
 from murmura.kernels.sparse import Sparse, sparse_times_dense
+from murmura.lab.rivals.loops import RatingRates, RatingTables, visit_users
 from murmura.lab.rivals.rating_models import RatingModel
 
 INIT_STD = 0.1

@@ -27,11 +27,10 @@ from murmura.server.aggregator.collection import REPORTS, CollectedRound, check_
 from murmura.server.aggregator.commitments import Agreement, LogWitness
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
-from murmura.wire.keys import SealingKey, ServerKey, check_signature
 from murmura.wire.log import unpack_entries
 from murmura.wire.manifest import Manifest, sum_content
 from murmura.wire.refusals import RefusedError, forged
-from murmura.wire.signed_records import LARGEST
+from murmura.wire.signed_records import LARGEST, check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePass
 
@@ -57,7 +56,7 @@ class Aggregator:
         noise: NoiseSource = system_noise,
     ) -> None:
         self.role, self.minimum, self._noise = role, minimum, noise
-        self.key, self.sealing_key = ServerKey.load_or_create(store), SealingKey.load_or_create(store)
+        self.key, self.sealing_key = store.signing_key(), store.sealing_key()
         self._store, self._clock, self._admitter = store, clock, admitter
         self.agreement = Agreement(
             role, store, self.key, self.sealing_key, minimum, coordinator, admitter, accept
@@ -117,11 +116,9 @@ class Aggregator:
         if known is not None:
             self._refuse_again(manifest, *known)
             return signed
-        last = self._store.row("SELECT max(serial) FROM rounds")
-        if last is not None and last[0] is not None and manifest.serial < last[0]:
-            raise RefusedError(
-                "replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}."
-            )
+        last = self._store.value("SELECT max(serial) FROM rounds")
+        if last is not None and manifest.serial < last:
+            raise RefusedError("replay", f"a manifest must come after {last}, but is number {manifest.serial}.")
         if manifest.terms != self.terms.hash.hex():
             raise forged("a manifest must be made under the agreed terms, but is not.")
         if not self.witness.has(content):
@@ -162,14 +159,13 @@ class Aggregator:
         windows = self.terms.windows
         if not windows.is_at(manifest.window, self._clock()):
             raise forged(f"a round must lie in the window of its time, but says {manifest.window}.")
-        before = self._store.row("SELECT max(opened_in) FROM rounds")
-        if before is not None and manifest.window < (before[0] or 0):
-            raise RefusedError("replay", f"window {manifest.window} must not come after {before[0]}.")
+        before = self._store.value("SELECT max(opened_in) FROM rounds") or 0
+        if manifest.window < before:
+            raise RefusedError("replay", f"window {manifest.window} must not come after {before}.")
         if phase.repeat is None:
             return
         counted = "SELECT count(*) FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released'"
-        found = self._store.row(counted, (phase.name, manifest.window))
-        if found is not None and found[0] >= phase.repeat:
+        if self._store.value(counted, (phase.name, manifest.window)) >= phase.repeat:
             raise RefusedError(
                 "released",
                 f"phase '{phase.name}' has been released in window {manifest.window}; two sums would differ by "
@@ -205,8 +201,7 @@ class Aggregator:
 
     def _listed(self) -> int:
         """The bytes of the last list that was released: after a restart it may be asked for again."""
-        found = self._store.row("SELECT max(length(ids)) FROM rounds WHERE total IS NOT NULL")
-        return int(found[0]) if found is not None and found[0] is not None else 0
+        return self._store.value("SELECT max(length(ids)) FROM rounds WHERE total IS NOT NULL") or 0
 
     def report(self, message: bytes | bytearray) -> bytes:
         """One share of a report.
@@ -382,10 +377,10 @@ class Aggregator:
         return bytes(found[0]), bytes(found[1])
 
     def _absent(self, name: bytes) -> RefusedError:
-        found = self._store.row("SELECT state FROM rounds WHERE hash = ?", (name,))
-        if found is None:
+        state = self._store.value("SELECT state FROM rounds WHERE hash = ?", (name,))
+        if state is None:
             return RefusedError("unknown", "this aggregator was never asked to open that round.")
-        if found[0] == "released":
+        if state == "released":
             return RefusedError("released", "the sum of this round has been released.")
         return RefusedError("lost", "the shares of this round are lost; give the round up.")
 

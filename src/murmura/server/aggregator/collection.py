@@ -118,11 +118,11 @@ def check_released(
 
 def _check_round(store: ServerDatabase, phase: Phase, window: int, shown: ReleasedSum) -> None:
     """Refuse another round than the newest of its phase that was released here in this window."""
-    found = store.row(
+    found = store.value(
         "SELECT hash FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released' ORDER BY serial DESC",
         (phase.follows, window),
     )
-    if found is None or bytes(found[0]) != shown.manifest:
+    if found != shown.manifest:
         raise forged(
             f"the counts of items must come from the sum of phase '{phase.follows}' that was released in "
             f"window {window}, but come from another."

@@ -13,11 +13,10 @@ from typing import Literal
 from murmura.core.contract import FederationInfo
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire.description import FederationDescription
-from murmura.wire.keys import SealingKey, ServerKey, check_signature
-from murmura.wire.log import LogHead, manifest_entry
+from murmura.wire.log import LogHead, MerkleTree, leaf_hash, manifest_entry
 from murmura.wire.manifest import LogEnd, Manifest
-from murmura.wire.merkle import MerkleTree, leaf_hash
 from murmura.wire.refusals import RefusedError, forged
+from murmura.wire.signed_records import SealingKey, ServerKey, check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import SIGNATURE_BYTES
 
@@ -45,38 +44,36 @@ class Agreement:
     @property
     def terms(self) -> FederationTerms:
         """What was agreed; refuses to do anything before that."""
-        if self._terms is None or not self._described:
+        if self.agreed is None:
             raise RefusedError("paused", "this aggregator has agreed to no terms yet; try again.")
-        return self._terms
+        return self.agreed
 
     @property
     def agreed(self) -> FederationTerms | None:
         """What was agreed, None before."""
-        return self._terms if self._described else None
+        return None if self._description is None else self._terms
 
     @cached_property
-    def _described(self) -> bool:
-        """Whether the description that the terms name is here."""
+    def _description(self) -> FederationDescription | None:
+        """The description that the terms name, once it is here."""
         kept = self.store.fact("description")
-        wanted = None if self._terms is None else self._terms.catalogue.description
-        return kept is not None and hashlib.sha256(kept).hexdigest() == wanted
+        wanted = "" if self._terms is None else self._terms.catalogue.description
+        here = kept is not None and hashlib.sha256(kept).hexdigest() == wanted
+        return FederationDescription.decode(kept) if here and kept is not None else None
 
-    @cached_property
+    @property
     def info(self) -> FederationInfo:
         """The items and sizes of the federation."""
-        kept = self.store.fact("description")
-        assert kept is not None
-        return FederationDescription.decode(kept).info
+        assert self._description is not None
+        return self._description.info
 
     def info_of(self, manifest: Manifest, counts: bytes) -> FederationInfo:
         """What everybody knows in a round; refuses other counts than those its manifest names."""
         named = "" if manifest.counts is None else manifest.counts.hash
         if named != (hashlib.sha256(counts).hexdigest() if counts else ""):
             raise forged("the counts must be those the manifest names, but are not.")
-        kept = self.store.fact("description")
-        if not counts or kept is None:
-            return self.info
-        return FederationDescription.decode(kept).with_counts(counts).info
+        assert self._description is not None
+        return self._description.with_counts(counts).info if counts else self.info
 
     def pin(self, coordinator: bytes) -> None:
         """Trust this coordinator from now on; another one never."""
@@ -98,8 +95,8 @@ class Agreement:
             self._check(offered)
             self.store.write([put_fact("terms", content)], durable=True)
             self._terms = offered
-            self._look_again()
-        if not self._described:
+            vars(self).pop("_description", None)
+        if self._description is None:
             return {"needs": offered.catalogue.description}
         return {"signature": self.key.sign("terms", content).hex()}
 
@@ -133,7 +130,7 @@ class Agreement:
     @property
     def description_bytes(self) -> int:
         """How long a description is taken now: that of the terms, while it is missing."""
-        return 0 if self._terms is None or self._described else self._terms.catalogue.bytes
+        return 0 if self._terms is None or self._description else self._terms.catalogue.bytes
 
     def take_description(self, name: bytes, content: bytes) -> bool:
         """The description that the terms name."""
@@ -144,12 +141,8 @@ class Agreement:
         if self._terms is not None:
             described.check_for(self._terms.algorithm())
         self.store.write([put_fact("description", content)], durable=True)
-        self._look_again()
+        self._description = described
         return True
-
-    def _look_again(self) -> None:
-        for name in ("info", "_described"):
-            self.__dict__.pop(name, None)
 
 
 class LogWitness:

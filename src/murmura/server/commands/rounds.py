@@ -41,27 +41,20 @@ def list_rounds(
         f"{status['method']}, {status['mode']}{label}: {status['state']}, {status['rounds_done']} of "
         f"{status['rounds_in_all']} rounds, {status['devices']} devices{_awaited(status)}"
     )
-    released = (status.get(name, "") for name in ("difference", "breach"))
+    n, alarms = status.get("suspected", 0), ("drift", "alarm")
+    notes = [
+        *(status.get(name, "") for name in ("difference", "breach")),
+        f"a device broke the bounds of a sum, and is looked for among {n}" if n else "",
+        *(f"{name}: {status[name]}" for name in alarms if status.get(name)),
+    ]
     columns = ["round", "phase", "state", "called", "reports", "seconds", "reason"]
     table(
         title,
         columns,
         [["" if one[name] is None else str(one[name]) for name in columns] for one in rounds],
         text=True,
-        note="; ".join(filter(None, (*released, _suspected(status), _drift(status)))),
+        note="; ".join(filter(None, notes)),
     )
-
-
-def _suspected(status: dict[str, Any]) -> str:
-    """That somebody breaks rounds, while it is looked for."""
-    n = status.get("suspected", 0)
-    return f"a device broke the bounds of a sum, and is looked for among {n}" if n else ""
-
-
-def _drift(status: dict[str, Any]) -> str:
-    """The alarm, where the last step went far."""
-    alarm = status.get("drift", "")
-    return f"drift: {alarm}" if alarm else ""
 
 
 def _awaited(status: dict[str, Any]) -> str:

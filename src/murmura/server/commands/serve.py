@@ -224,7 +224,7 @@ def _coordinate(
             _invite(rounds.terms, place.url)
         if not polling.due(rounds.live):
             return
-        before, cut = rounds.counters.abandoned, rounds.counters.cut
+        before, cut = rounds.counters["abandoned"], rounds.counters["cut"]
         try:
             await rounds.advance(transport)
             trouble = rounds.trouble
@@ -235,9 +235,9 @@ def _coordinate(
         if trouble and not rounds.keeper.confirmed and trouble != waiting:
             waiting = trouble
             say(f"not agreed on terms yet: {trouble}", always=True)
-        if rounds.counters.abandoned > before:
+        if rounds.counters["abandoned"] > before:
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
-        if rounds.counters.cut > cut:
+        if rounds.counters["cut"] > cut:
             say(coordinator.history(1)[0]["reason"], always=True)
 
     page = VisitorPage.of(item_titles(known), [url + UPLOADS for url in setup.aggregators])

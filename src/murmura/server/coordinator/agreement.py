@@ -12,13 +12,12 @@ from murmura.server.coordinator.public_log import PublicLog
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
-from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.log import LogHead, terms_entry, unpack_entries
 from murmura.wire.manifest import ReleasedSum, sum_content
 from murmura.wire.refusals import RefusedError, UnreachableError, malformed
+from murmura.wire.signed_records import ServerKey, check_signature
 from murmura.wire.terms import AggregatorAddress, FederationTerms
 from murmura.wire.transport import Transport, ask
-from murmura.wire.wire import NO_SIGNATURE, SIGNATURE_BYTES
 
 # lists of reports are read up to so many times the devices called: a place may change hands in a round
 LONGEST_LIST = 2
@@ -40,7 +39,7 @@ class AggregatorPair:
         for address in self.terms.aggregators:
             found.append(await asked(address))
             check_signature(address.key, purpose, content, found[-1])
-        seed, vector = found or (NO_SIGNATURE, NO_SIGNATURE)
+        seed, vector = found or (wire.NO_SIGNATURE, wire.NO_SIGNATURE)
         return seed, vector
 
     async def agree(self, send: Transport, description: bytes) -> tuple[bytes, bytes]:
@@ -104,10 +103,10 @@ class AggregatorPair:
         seed, vector = self.terms.aggregators
         at = f"{vector.url}/rounds/{name.hex()}"
         command = self.key.sign("close", name)
-        longest = SIGNATURE_BYTES + LONGEST_LIST * called * wire.ID_BYTES
+        longest = wire.SIGNATURE_BYTES + LONGEST_LIST * called * wire.ID_BYTES
         listed = (await ask(send, "POST", f"{at}/close", command, largest=longest)).body
-        ids = listed[SIGNATURE_BYTES:]
-        check_signature(vector.key, "reports", name + ids, listed[:SIGNATURE_BYTES])
+        ids = listed[wire.SIGNATURE_BYTES :]
+        check_signature(vector.key, "reports", name + ids, listed[: wire.SIGNATURE_BYTES])
         reports = wire.unpack_ids(ids)
         count = len(reports)
         if count < self.terms.minimum:
@@ -115,8 +114,8 @@ class AggregatorPair:
                 "too-few",
                 f"a sum must be of at least {self.terms.minimum} reports, but only {count} arrived.",
             )
-        most = 2 * SIGNATURE_BYTES + ring.message_bytes
-        signed, *first = await self._release(send, seed, name, listed[:SIGNATURE_BYTES], ids, most)
+        most = 2 * wire.SIGNATURE_BYTES + ring.message_bytes
+        signed, *first = await self._release(send, seed, name, listed[: wire.SIGNATURE_BYTES], ids, most)
         _, *second = await self._release(send, vector, name, signed, ids, most)
         return ReleasedSum.of(name, ids, (first[0], first[1]), (second[0], second[1])), reports
 

@@ -17,13 +17,11 @@ from murmura.server.coordinator.rounds import Clock, RoundRunner
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement
 from murmura.wire.admission import Admission, check_join
-from murmura.wire.keys import ServerKey
-from murmura.wire.refusals import RefusedError, json_object, malformed
+from murmura.wire.refusals import RefusedError, json_object, known, malformed
 from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
 RENEW = "renew"  # the order to make another release
-OPERATORS = ("open", "suspected", "drift")  # what nobody else is told: who breaks rounds need not know it
 
 
 class Coordinator:
@@ -31,7 +29,7 @@ class Coordinator:
 
     def __init__(self, setup: FederationSetup, store: ServerDatabase, clock: Clock, entropy: Entropy) -> None:
         setup.remember(store)
-        self.key = ServerKey.load_or_create(store)
+        self.key = store.signing_key()
         self._store, self._clock, self._entropy = store, clock, entropy
         self.rounds = RoundRunner(setup, store, self.key, clock, entropy)
         self._desk = self.rounds.desk
@@ -56,15 +54,15 @@ class Coordinator:
         places = self.rounds.itinerary.info.clients
         token = self._entropy(32).hex() if own is None else _checked_token(own)
         admitted = self._admitted(token, admission, proof)
-        known = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
-        used = self._store.row("SELECT 1 FROM devices WHERE admission = ?", (admitted,))
+        known = self._store.value("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
+        used = self._store.value("SELECT 1 FROM devices WHERE admission = ?", (admitted,))
         if known is None and used is not None:
             raise RefusedError("duplicate", "this invitation has been used by another device; ask for another.")
-        slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]
+        slot = wanted if wanted is not None else self._free_slot(places) if known is None else known
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
             raise malformed(f"a slot must be a number below {places}, but it is {str(slot)[:20]!r}.")
         taken = self._store.row("SELECT 1 FROM devices WHERE slot = ?", (slot,)) is not None
-        if taken if known is None else known[0] != slot:
+        if taken if known is None else known != slot:
             raise RefusedError("duplicate", f"slot {slot} is taken, or this device has another.")
         if known is None:
             row = (slot, _hashed(token), admitted, self._clock(), 0)
@@ -111,14 +109,13 @@ class Coordinator:
 
     def _free_slot(self, places: int) -> int:
         """The first slot nobody has: by a query, as there may be many devices."""
-        found = self._store.row(
+        found: int = self._store.value(
             "SELECT CASE WHEN EXISTS (SELECT 1 FROM devices WHERE slot = 0) THEN (SELECT min(slot) + 1 FROM "
             "devices d WHERE NOT EXISTS (SELECT 1 FROM devices n WHERE n.slot = d.slot + 1)) ELSE 0 END"
         )
-        assert found is not None
-        if found[0] >= places:
+        if found >= places:
             raise RefusedError("duplicate", f"all {places} places of this federation are taken.")
-        return int(found[0])
+        return found
 
     def leave(self, token: str) -> dict[str, Any]:
         """Leave: the token is forgotten."""
@@ -128,10 +125,10 @@ class Coordinator:
 
     def slot(self, token: str) -> int:
         """Whose token this is."""
-        found = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
+        found = self._store.value("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
         if found is None:
             raise RefusedError("unauthorised", "this token belongs to no device here; join again.")
-        return int(found[0])
+        return int(found)
 
     def ticket(self, token: str, message: bytes) -> bytes:
         """Admission of one report to the open round.
@@ -165,10 +162,10 @@ class Coordinator:
         """
         live = self.rounds.published
         if live is None:
-            state = round_status(self.rounds)["state"]
-            over = state in ("finished", "stopped")
+            stage = self.rounds.stage
+            over = stage in ("finished", "stopped")
             raise RefusedError(
-                "finished" if over else "paused", f"no round is open: the federation is {state}."
+                "finished" if over else "paused", f"no round is open: the federation is {stage}."
             )
         return live.hash, live.envelope
 
@@ -187,25 +184,18 @@ class Coordinator:
 
         It says how to use the model the round led to.
         """
-        found = self.rounds.store.last_committed()
-        if found is None:
-            raise RefusedError("unknown", "no round has been completed here yet.")
-        return found
+        return known(self.rounds.store.last_committed(), "no round has been completed here yet.")
 
     def log_head(self) -> bytes:
         """The newest signed head of the log."""
-        found = self.rounds.store.log.head
-        if found is None:
-            raise RefusedError("unknown", "no head of the log has been signed here yet.")
-        return found.encode()
+        return known(self.rounds.store.log.head, "no head of the log has been signed here yet.").encode()
 
     def newest_model(self) -> bytes:
         """The newest model's entry in the log, and the proof that it is there."""
         head = self.rounds.store.log.head
         found = None if head is None else self.rounds.store.releases.newest_model(head)
-        if found is None:
-            raise RefusedError("unknown", "no model has been trained here yet.")
-        return pack_pair(found[0], found[1].encode())
+        entry, proof = known(found, "no model has been trained here yet.")
+        return pack_pair(entry, proof.encode())
 
     def log_entries(self, start: str) -> bytes:
         """Entries of the public log from a place on."""
@@ -232,10 +222,8 @@ class Coordinator:
 
     def blob(self, name: bytes) -> bytes:
         """A public model or the description, by its SHA-256."""
-        found = self.rounds.store.blob(name)
-        if found is None:
-            raise RefusedError("unknown", "nothing is published under this hash; it may be of an older round.")
-        return found
+        why = "nothing is published under this hash; it may be of an older round."
+        return known(self.rounds.store.blob(name), why)
 
     def check_operator(self, token: str) -> None:
         """Refuse anyone else."""
@@ -261,23 +249,45 @@ class Coordinator:
 
     def about(self) -> dict[str, Any]:
         """What anyone may know before joining."""
-        status = {key: value for key, value in round_status(self.rounds).items() if key not in OPERATORS}
+        r, channel = self.rounds, self.rounds.setup.channel
         return {
             "protocol": PROTOCOL,
-            "federation": self.rounds.store.federation,
+            "federation": r.store.federation,
             "key": self.key.public.hex(),
-            "terms": "" if self.rounds.keeper.terms is None else self.rounds.terms.hash.hex(),
-            "admission": self.rounds.setup.admission,
-            **status,
+            "terms": "" if r.keeper.terms is None else r.terms.hash.hex(),
+            "admission": r.setup.admission,
+            "state": r.stage,
+            "method": r.setup.preset.name,
+            "mode": channel.channel,
+            "label": "; ".join(r.setup.labels.values()),
+            "minimum": channel.minimum_cohort,
+            "rounds_done": r.now.position.done,
+            "rounds_in_all": r.itinerary.rounds,
+            "model": r.now.model,
+            "window": None if r.keeper.terms is None else r.terms.windows.at(r.clock()),
+            # JSON knows no infinity: null, where this window is the only one
+            "waits_until": None if math.isinf(r.waits_until) else r.waits_until,
+            "renews": r.store.releases.replaced(r.now.position),
+            "difference": r.store.releases.difference,
+            "breach": r.store.breach,
         }
 
     def status(self) -> dict[str, Any]:
         """Where the federation stands.
 
-        Everything an operator may know; nothing about one person.
+        Everything an operator may know, nothing about one person. Who breaks rounds need not know of a search.
         """
-        own = {key: value for key, value in round_status(self.rounds).items() if key in OPERATORS}
-        return {**self.about(), "devices": len(self.rounds.store.registered()), **own}
+        r, live = self.rounds, self.rounds.live
+        status = {**self.about(), "devices": len(r.store.registered())}
+        status |= {"suspected": len(r.search.candidates), "drift": r.drift.alarm}
+        status |= {"alarm": r.store.alarm, "open": None}
+        if live is not None:
+            status["open"] = {
+                **{name: getattr(live.manifest, name) for name in ("round", "phase", "called", "deadline")},
+                "published": live.published,
+                "reports": live.reports,
+            }
+        return status
 
     def metrics(self) -> dict[str, float]:
         """The same in numbers, for whoever watches many machines."""
@@ -286,10 +296,10 @@ class Coordinator:
         return {
             "murmura_devices": status["devices"],
             "murmura_rounds_done": status["rounds_done"],
-            "murmura_rounds_committed_total": counters.committed,
-            "murmura_rounds_abandoned_total": counters.abandoned,
-            "murmura_rounds_void_total": counters.void,
-            "murmura_sums_cut_total": counters.cut,
+            "murmura_rounds_committed_total": counters["committed"],
+            "murmura_rounds_abandoned_total": counters["abandoned"],
+            "murmura_rounds_void_total": counters["void"],
+            "murmura_sums_cut_total": counters["cut"],
             "murmura_places_barred_total": self.rounds.search.barred,
             "murmura_step_largest_row": self.rounds.drift.last,
             "murmura_step_drift": self.rounds.drift.z,
@@ -300,37 +310,6 @@ class Coordinator:
     def history(self, last: int = 100) -> list[dict[str, Any]]:
         """The last rounds."""
         return self.rounds.store.history(last)
-
-
-def round_status(runner: RoundRunner) -> dict[str, Any]:
-    """Where a federation stands, for its operator and, less the open round and suspicions, for anyone."""
-    channel, live = runner.setup.channel, runner.live
-    status: dict[str, Any] = {
-        "state": "finished" if runner.finished else runner.state,
-        "method": runner.setup.preset.name,
-        "mode": channel.channel,
-        "label": "; ".join(runner.setup.labels.values()),
-        "minimum": channel.minimum_cohort,
-        "rounds_done": runner.now.position.done,
-        "rounds_in_all": runner.itinerary.rounds,
-        "model": runner.now.model,
-        "window": None if runner.keeper.terms is None else runner.terms.windows.at(runner.clock()),
-        # JSON knows no infinity: null, where this window is the only one
-        "waits_until": None if math.isinf(runner.waits_until) else runner.waits_until,
-        "renews": runner.store.releases.replaced(runner.now.position),
-        "difference": runner.store.releases.difference,
-        "breach": runner.store.breach,
-        "suspected": len(runner.search.candidates),
-        "drift": runner.drift.alarm,
-        "open": None,
-    }
-    if live is not None:
-        status["open"] = {
-            **{name: getattr(live.manifest, name) for name in ("round", "phase", "called", "deadline")},
-            "published": live.published,
-            "reports": live.reports,
-        }
-    return status
 
 
 def _number(text: str) -> int:

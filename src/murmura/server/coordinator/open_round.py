@@ -18,9 +18,9 @@ from murmura.core.errors import FederationError
 from murmura.core.update import Update
 from murmura.server.admissions import AcceptedReports
 from murmura.server.coordinator.store import Presence
-from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import RefusedError, malformed
+from murmura.wire.signed_records import ServerKey, check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import REPORT_HEADER, IndividualReport
 
@@ -125,16 +125,6 @@ class OpenRound:
     def presence(self) -> Presence:
         """Who came of those who were called; nobody is missed in a round that was never published."""
         return frozenset(self.tickets), self.called if self.published else frozenset()
-
-
-@dataclass
-class RoundCounters:
-    """For the operator's metrics, since the start of this process."""
-
-    committed: int = 0
-    abandoned: int = 0
-    void: int = 0  # of these, those whose sum broke the bounds
-    cut: int = 0  # sums of the opening that broke the bounds, cut to what is possible
 
 
 RELATIVE, LONGEST = 0.1, 1.0  # a round may last a tenth longer, and a second at most, because nobody asked

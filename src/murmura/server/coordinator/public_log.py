@@ -20,11 +20,9 @@ from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire import wire
-from murmura.wire.log import LogHead, LogProof, pack_entries
-from murmura.wire.merkle import MerkleTree, leaf_hash
+from murmura.wire.log import LogHead, LogProof, MerkleTree, leaf_hash, pack_entries
 from murmura.wire.refusals import RefusedError
 from murmura.wire.terms import ReleaseWindows
-from murmura.wire.wire import HASH_BYTES
 
 PAGE_BYTES = 1 << 19  # of entries that are handed out or sent at a time
 
@@ -123,7 +121,7 @@ class Releases:
     def published(self) -> list[bytes]:
         """Hashes of what devices rank with until there is a newer one: its model and its counts."""
         named = self._complete[_MODEL:]
-        return [named[at : at + HASH_BYTES] for at in range(0, len(named), HASH_BYTES)]
+        return [named[at : at + wire.HASH_BYTES] for at in range(0, len(named), wire.HASH_BYTES)]
 
     def ends_with(self, position: Position) -> bool:
         """Whether a release is complete here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -15,18 +16,17 @@ from murmura.engine.itinerary import Position, forecast_of
 from murmura.server.admissions import AcceptedReports, AdmissionDesk
 from murmura.server.coordinator.agreement import AggregatorPair, TermsKeeper
 from murmura.server.coordinator.anomalies import DriftWatch, MalformedClientSearch
-from murmura.server.coordinator.open_round import IndividualReports, OpenRound, RoundCounters
+from murmura.server.coordinator.open_round import IndividualReports, OpenRound
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.coordinator.store import BREACH, CoordinatorStore, RoundEnd
 from murmura.server.database import ServerDatabase
 from murmura.wire import wire
-from murmura.wire.keys import ServerKey, check_signature
 from murmura.wire.log import LogHead
 from murmura.wire.manifest import Download, Manifest, RoundPrivacy, SignedManifest
-from murmura.wire.refusals import RefusedError, UnreachableError, malformed
+from murmura.wire.refusals import RefusedError, UnreachableError, known, malformed
+from murmura.wire.signed_records import ServerKey, check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import Transport
-from murmura.wire.wire import PROTOCOL, REPORT_HEADER
 
 Clock = Callable[[], float]
 PATIENCE = 1.0  # after its deadline a round may take this many times its length to be added up
@@ -45,7 +45,8 @@ class RoundRunner:
         self.keeper = TermsKeeper(setup, store, self.store.log, key, clock)
         self.desk, self.search, self.drift = AdmissionDesk(store), MalformedClientSearch(), DriftWatch(store)
         self._known_pair: AggregatorPair | None = None
-        self.counters = RoundCounters()
+        # since this process began: rounds committed, abandoned and void, and sums that were cut
+        self.counters = Counter[str]()
         self.state = self.store.state
         self._look_again()
         self.live: OpenRound | None = None
@@ -85,6 +86,11 @@ class RoundRunner:
         head = self.store.log.head
         signed = head is not None and head.size == len(self.store.log)
         return signed and self.live is None and self.itinerary.finished(self.now.position)
+
+    @property
+    def stage(self) -> str:
+        """Running, paused, stopped or finished."""
+        return "finished" if self.finished else self.state
 
     @property
     def _pair(self) -> AggregatorPair:
@@ -170,7 +176,7 @@ class RoundRunner:
         at, setup, now = self.now.position, self.setup, round(self.clock(), 3)
         phase = self.itinerary.phase(at)
         return Manifest(
-            protocol=PROTOCOL,
+            protocol=wire.PROTOCOL,
             terms=self.terms.hash.hex(),
             federation=self.store.federation,
             serial=at.serial,
@@ -252,7 +258,7 @@ class RoundRunner:
             live.summed = live.holders(reports)
             received, breach = chain.possible(released.total(chain.ring), m.round, len(reports))
             if breach and self.itinerary.phase(self.now.position).repeat is None:
-                self.counters.void += 1
+                self.counters["void"] += 1
                 self.trouble = f"{breach}; discard the round{self.search.void(live.summed, self.desk)}."
                 self._abandon(self.trouble)
             else:  # halves of the people would be releases that differ by the other half: it is cut
@@ -283,11 +289,11 @@ class RoundRunner:
             said += self.search.good(live.summed, self.desk)
         elif breach:
             said = f"{BREACH}: {breach}; it was cut to what is possible. {said}".strip()
-            self.counters.cut += 1
+            self.counters["cut"] += 1
         before = self.now.server.model
         end = RoundEnd(m.serial, position, count, ended, said, live.presence)
         self.store.commit(end, server, answers, kept)
-        self.counters.committed += 1
+        self.counters["committed"] += 1
         self._counted = live.individual_reports.accepted if live.individual_reports else None
         self.live = None
         self._look_again()
@@ -324,7 +330,7 @@ class RoundRunner:
         self.store.abandon(RoundEnd(serial, position, live.reports, self.clock(), why, live.presence))
         self.live = None
         self._look_again()
-        self.counters.abandoned += 1
+        self.counters["abandoned"] += 1
 
     def rollback(self, done: int) -> None:
         """Go back to the model after so many rounds; the federation must be paused and no round open."""
@@ -347,7 +353,7 @@ class RoundRunner:
         """The longest update that is read now: of the open round, or once more of the one before."""
         reports = None if self.published is None else self.published.individual_reports
         rounds = (None if reports is None else reports.accepted, self._counted)
-        return max([REPORT_HEADER, *(one.largest for one in rounds if one is not None)])
+        return max([wire.REPORT_HEADER, *(one.largest for one in rounds if one is not None)])
 
     def check_individual_report(self, head: bytes) -> None:
         """Refuse an update by its first bytes: before it is read whole, its ticket must be of this machine."""
@@ -378,7 +384,5 @@ class RoundRunner:
 
     def answer(self, slot: int) -> bytes:
         """What the last exchange told this device alone."""
-        own = self.now.answers.get(slot)
-        if not own:
-            raise RefusedError("unknown", "the last exchange told this device nothing.")
-        return wire.pack_arrays(own)
+        own = self.now.answers.get(slot) or None
+        return wire.pack_arrays(known(own, "the last exchange told this device nothing."))

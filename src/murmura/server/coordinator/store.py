@@ -30,6 +30,7 @@ from murmura.wire.refusals import RefusedError
 
 Presence = tuple[frozenset[int], frozenset[int]]  # slots that came, slots that were called
 RELEASED = "released "  # facts: of sums that another exchange follows, by the name of their phase
+ALARM = "alarm"  # the fact that keeps what looks like false histories in a release
 BREACH = "breach"  # begins what is said of a round whose sum was cut; the fact that keeps it
 LONGEST = 500  # characters kept of what is said of a round
 
@@ -111,13 +112,13 @@ class CoordinatorStore:
         return () if found is None else (found,)
 
     def _published(self, name: bytes, base: str = "") -> Download | None:
-        found = self._store.row("SELECT length(content) FROM blobs WHERE hash = ?", (name,))
-        return None if found is None else Download(name.hex(), int(found[0]), base)
+        found = self._store.value("SELECT length(content) FROM blobs WHERE hash = ?", (name,))
+        return None if found is None else Download(name.hex(), found, base)
 
     def blob(self, name: bytes) -> bytes | None:
         """What is published under a hash."""
-        found = self._store.row("SELECT content FROM blobs WHERE hash = ?", (name,))
-        return None if found is None else bytes(found[0])
+        found: bytes | None = self._store.value("SELECT content FROM blobs WHERE hash = ?", (name,))
+        return found
 
     def registered(self) -> Ints:
         """The slots of all devices, ascending."""
@@ -135,10 +136,10 @@ class CoordinatorStore:
 
     def publish(self, manifest: Manifest, envelope: bytes, opening: bool) -> None:
         """Everybody has signed it; an exchange of the opening counts in its window, however often shown."""
-        known = self._store.row(
-            "SELECT 1 FROM rounds WHERE serial = ? AND envelope IS NOT NULL", (manifest.serial,)
-        )
-        opening = opening and known is None  # a coordinator that was restarted shows it again
+        shown = "SELECT 1 FROM rounds WHERE serial = ? AND envelope IS NOT NULL"
+        opening = (
+            opening and self._store.value(shown, (manifest.serial,)) is None
+        )  # a coordinator that was restarted shows it again
         said = {} if not opening else self._attempts(manifest.window)
         said[manifest.phase] = said.get(manifest.phase, 0) + 1
         counted = [put_fact("attempts", json.dumps({"window": manifest.window, "phases": said}).encode())]
@@ -160,17 +161,18 @@ class CoordinatorStore:
 
     def last_committed(self) -> bytes | None:
         """The signed manifest of the newest round that was committed."""
-        found = self._store.row("SELECT envelope FROM rounds WHERE state = 'committed' ORDER BY serial DESC")
-        return None if found is None else bytes(found[0])
+        newest = "SELECT envelope FROM rounds WHERE state = 'committed' ORDER BY serial DESC"
+        found: bytes | None = self._store.value(newest)
+        return found
 
     def published_size(self, serial: int) -> int:
         """How long the log was in the newest manifest before this one that devices have heard of."""
-        found = self._store.row(
+        found = self._store.value(
             "SELECT envelope FROM rounds WHERE serial < ? AND envelope IS NOT NULL "
             "ORDER BY serial DESC LIMIT 1",
             (serial,),
         )
-        return 0 if found is None else SignedManifest.decode(bytes(found[0])).proof.head.size
+        return 0 if found is None else SignedManifest.decode(found).proof.head.size
 
     def last_round(self) -> tuple[str, Ints]:
         """Hash and cohort of the newest round; "" and nobody before the first."""
@@ -194,6 +196,7 @@ class CoordinatorStore:
         if self.releases.ends_with(position):
             difference = self._itinerary.algorithm.release_difference(server)
             changes += self.releases.completed(entry, difference)
+            changes.append(put_fact(ALARM, self._itinerary.algorithm.alarm(server).encode()))
         row = (end.serial, position.done, _packed(server, answers))
         kept = [  # between two exchanges of a round there is nothing to go back to
             *([("INSERT INTO models VALUES (?, ?, ?)", row)] if position.step == 0 else []),
@@ -211,6 +214,11 @@ class CoordinatorStore:
             sums = ["" if begins else self.breach, said if said.startswith(BREACH) else ""]
             changes.append(put_fact(BREACH, " ".join(filter(None, sums)).encode()))
         self._end(end, "committed", [*changes, *kept], [entry])
+
+    @property
+    def alarm(self) -> str:
+        """What the operator should look at in the newest release, "" of nothing."""
+        return (self._store.fact(ALARM) or b"").decode()
 
     @property
     def breach(self) -> str:

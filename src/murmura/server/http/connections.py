@@ -10,7 +10,7 @@ import contextlib
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -28,11 +28,6 @@ class Holder(Protocol):
 
     def abort(self) -> None:
         """End it: its place is given to another."""
-
-
-def longest(holders: Iterable[Holder]) -> Holder | None:
-    """Who has waited longest, if there is anybody."""
-    return min(holders, key=lambda one: one.waits(), default=None)
 
 
 class Places:
@@ -76,7 +71,8 @@ class Places:
         counted = self._counted or self._proxies
         top = max(counted.values(), default=0)
         most = [address for address, count in counted.items() if count == top]
-        found = longest(islice(chain.from_iterable(self._holders[one] for one in most), LOOKED_AT))
+        theirs = islice(chain.from_iterable(self._holders[one] for one in most), LOOKED_AT)
+        found = min(theirs, key=lambda one: one.waits(), default=None)
         if found is None:
             return False
         self.leave(next(one for one in most if found in self._holders[one]), found)

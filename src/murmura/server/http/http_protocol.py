@@ -19,9 +19,15 @@ import httptools
 from murmura.server import dispatch
 from murmura.server.http import http_messages as replies
 from murmura.server.http.connections import ConnectionLimits, CountedConnection
-from murmura.server.http.http_messages import FORWARDED, add_header, check_host, path_of
+from murmura.server.http.http_messages import (
+    FORWARDED,
+    EventStream,
+    UnreadReplies,
+    add_header,
+    check_host,
+    path_of,
+)
 from murmura.server.http.limits import BodyReader, Proxies, origin
-from murmura.server.http.long_replies import EventStream, UnreadReplies
 from murmura.server.http.machine_app import AdmittedRequest, App
 from murmura.wire.refusals import RefusedError, malformed
 from murmura.wire.transport import HttpReply

@@ -23,8 +23,8 @@ from murmura.server import dispatch
 from murmura.server.dispatch import Table, describe
 from murmura.server.endpoints import EVENTS, HTML, Endpoint, HttpRequest
 from murmura.server.http.connections import Places
+from murmura.server.http.http_messages import EventStream
 from murmura.server.http.limits import BodyBudget, BodyReader, First, PageOrigin, RateLimiter, RequestLimits
-from murmura.server.http.long_replies import EventStream
 from murmura.server.http.page_files import VisitorPage
 from murmura.wire.transport import HttpReply
 

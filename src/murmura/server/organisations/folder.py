@@ -130,7 +130,7 @@ class SiloTerms(SignedRecord):
             ) from None
 
 
-PEOPLE = "people.npz"
+USERS = "people.npz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,15 +170,15 @@ class SiloUsers:
         arrays |= {"users": self.data.users.labels, "secrets": self.secrets}
         if self.groups is not None and self.group_secrets is not None:
             arrays |= {"groups": self.groups, "group_secrets": self.group_secrets}
-        write_archive(folder / PEOPLE, arrays, {"first": self.first, "federation": terms.name})
+        write_archive(folder / USERS, arrays, {"first": self.first, "federation": terms.name})
 
     @staticmethod
     def read(folder: Path, terms: SiloTerms) -> SiloUsers:
         """The people a silo's folder keeps; refuses those of another federation."""
-        arrays, meta = read_archive(folder / PEOPLE)
+        arrays, meta = read_archive(folder / USERS)
         if meta.get("federation") != terms.name:
             raise RunError(
-                f"{folder / PEOPLE} must be of the federation whose terms lie beside it, but is of another; "
+                f"{folder / USERS} must be of the federation whose terms lie beside it, but is of another; "
                 "make the silo anew with `murmura silos`."
             )
         rows = group(arrays, "rows")

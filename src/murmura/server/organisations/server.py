@@ -8,6 +8,7 @@ have answered give the same reply.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,7 @@ from murmura.engine.fit import load_checkpoint, run_rounds
 from murmura.engine.itinerary import Position
 from murmura.runtimes.ranges import FINISHED, PartialSum, RangeRuntime, add
 from murmura.server.organisations.folder import SiloTerms
-from murmura.server.organisations.silo_messages import SiloIntroduction, SiloReply, SiloRequest, name_of
+from murmura.server.organisations.silo import SiloReply, SiloRequest
 from murmura.wire.wire import pack_arrays
 
 MODEL = "model.npz"
@@ -78,7 +79,7 @@ class SiloRuntime(RangeRuntime):
         f.tally.bytes_up += sum(map(len, replies.values()))
         read = {node: SiloReply.decode(replies[node]) for node in self.ranges if node in replies}
         for node, own in self.ranges.items():
-            if node not in read or read[node].request != name_of(requests[node]):
+            if node not in read or read[node].request != hashlib.sha256(requests[node]).hexdigest():
                 raise FederationError(
                     f"every silo must answer, but that of clients {own.start} to {own.stop - 1} has not "
                     f"answered round {at.done}; start it, and then the server again: it goes on from here."
@@ -97,14 +98,15 @@ def _sum_of(f: Federation, phase: Phase, first: int, reply: SiloReply) -> Partia
 
 def ranges_of(terms: SiloTerms, introductions: Mapping[int, bytes]) -> dict[int, range]:
     """Which clients are at which node; refuses silos of other terms, and people who are nowhere or twice."""
-    found = {node: SiloIntroduction.decode(message) for node, message in introductions.items()}
-    for node, silo in found.items():
-        if silo.federation != terms.name:
+    ranges: dict[int, range] = {}
+    for node, message in introductions.items():
+        silo = json.loads(message)
+        if silo["federation"] != terms.name:
             raise FederationError(
                 f"every silo must have the terms {terms.name[:16]}, but node {node} has "
-                f"{silo.federation[:16]}; give all of them the same federation.json."
+                f"{silo['federation'][:16]}; give all of them the same federation.json."
             )
-    ranges = {node: range(silo.first, silo.first + silo.clients) for node, silo in found.items()}
+        ranges[node] = range(silo["first"], silo["first"] + silo["clients"])
     place = 0
     for own in sorted(ranges.values(), key=lambda one: one.start):
         if own.start != place:

@@ -1,12 +1,19 @@
 """A silo: one organisation's people, and what it does when the server of the federation asks.
 
+Requests and replies are one message of named arrays (`pack_arrays` of the wire format) each, with the plain
+values as JSON in the array `about`. Equal content, equal bytes: a request repeated after a restart is the same
+request.
+
 Its folder holds the terms, the people and a checkpoint of their states together with the replies of the round
 at work. A request that was answered before gets the same reply, and nothing is trained twice.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +23,105 @@ from numpy.typing import NDArray
 from murmura.core.codec import encode
 from murmura.core.contract import RoundContext, ServerState
 from murmura.core.errors import FederationError, RunError
+from murmura.core.files import answers_of, flat_answers, group, prefixed
 from murmura.core.locks import locked
 from murmura.core.population import member_places
 from murmura.engine.federation import Federation
 from murmura.engine.fit import CHECKPOINT, load_checkpoint, read_auxiliary, save_checkpoint
 from murmura.engine.itinerary import Position
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.ranges import FINISHED, answer, receive
+from murmura.runtimes.ranges import FINISHED, Request, answer, receive
 from murmura.server.organisations.folder import SiloTerms, SiloUsers
-from murmura.server.organisations.silo_messages import (
-    SiloIntroduction,
-    SiloReply,
-    SiloRequest,
-    as_array,
-    name_of,
-)
+from murmura.wire.wire import pack_arrays, unpack_arrays
+
+
+@dataclass(frozen=True, eq=False)
+class SiloRequest(Request):
+    """One exchange, as it is asked of a silo: the cohort is counted from its first client."""
+
+    federation: str = ""  # the name of the terms
+
+    def encode(self) -> bytes:
+        """As it travels."""
+        about = {"federation": self.federation, "at": json.loads(self.at.encode()), "phase": self.phase}
+        arrays, cohort = prefixed(model=self.model, answers=flat_answers(self.answers)), self.cohort
+        assert cohort is not None
+        return pack_arrays({**arrays, "cohort": cohort, "about": _plain(about)})
+
+    @staticmethod
+    def decode(message: bytes) -> SiloRequest:
+        """From what travelled."""
+        arrays, about = _read(message, ("federation", "at", "phase"), ("cohort",))
+        return SiloRequest(
+            Position(**about["at"]),
+            str(about["phase"]),
+            group(arrays, "model"),
+            arrays["cohort"].astype(np.int32),
+            answers_of(group(arrays, "answers")),
+            federation=str(about["federation"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SiloReply:
+    """What a silo answers: the packed sum of its people's vectors, or each update where there is no channel."""
+
+    request: str = ""  # the SHA-256 of the request it answers
+    people: int = 0  # whose updates are in it
+    vector: bytes = b""
+    updates: Mapping[int, bytes] = field(default_factory=dict)  # by client of the silo
+    refused: Mapping[int, str] = field(default_factory=dict)  # whose update was left out, and why
+    declined: str = ""  # why nothing was sent
+
+    def encode(self) -> bytes:
+        """As it travels."""
+        about = {
+            "request": self.request,
+            "people": self.people,
+            "refused": {str(client): why for client, why in self.refused.items()},
+            "declined": self.declined,
+        }
+        updates = {str(client): as_array(update) for client, update in self.updates.items()}
+        return pack_arrays(
+            {**prefixed(updates=updates), "vector": as_array(self.vector), "about": _plain(about)}
+        )
+
+    @staticmethod
+    def decode(message: bytes) -> SiloReply:
+        """From what travelled."""
+        arrays, about = _read(message, ("request", "people", "refused", "declined"), ("vector",))
+        updates = {int(client): update.tobytes() for client, update in group(arrays, "updates").items()}
+        return SiloReply(
+            str(about["request"]),
+            int(about["people"]),
+            arrays["vector"].tobytes(),
+            dict(sorted(updates.items())),
+            {int(client): str(why) for client, why in about["refused"].items()},
+            str(about["declined"]),
+        )
+
+
+def _plain(values: Mapping[str, Any]) -> NDArray[Any]:
+    return as_array(json.dumps(values, sort_keys=True).encode())
+
+
+def as_array(content: bytes) -> NDArray[Any]:
+    """Bytes among the arrays of a message."""
+    return np.frombuffer(content, np.uint8)
+
+
+def _read(
+    message: bytes, plain: tuple[str, ...], wanted: tuple[str, ...]
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays and the plain values; refuses a message that lacks any."""
+    arrays = unpack_arrays(message)
+    about = json.loads(arrays.pop("about").tobytes()) if "about" in arrays else {}
+    if missing := [name for name in (*plain, *wanted) if name not in about and name not in arrays]:
+        raise FederationError(
+            f"a message between server and silo must have {', '.join((*plain, *wanted))}, but lacks "
+            f"{missing[0]}; both sides need the same version of Murmura."
+        )
+    return arrays, about
 
 
 class Silo:
@@ -43,12 +134,14 @@ class Silo:
 
     def introduce(self) -> bytes:
         """What the server is told before the first round."""
-        return SiloIntroduction(self.terms.name, self.held.first, self.held.clients).encode()
+        shown = {"federation": self.terms.name, "first": self.held.first, "clients": self.held.clients}
+        return json.dumps(shown, sort_keys=True).encode()
 
     def answer(self, message: bytes) -> bytes:
         """The reply to a request; to one that was answered before, the same."""
         with locked(self.folder):
-            request, name, kept = SiloRequest.decode(message), name_of(message), read_auxiliary(self.folder)
+            request, kept = SiloRequest.decode(message), read_auxiliary(self.folder)
+            name = hashlib.sha256(message).hexdigest()
             if name in kept:
                 return kept[name].tobytes()
             last = Position.decode(kept["at"].tobytes()) if "at" in kept else None

@@ -43,9 +43,7 @@ class ComparisonEntry:
     settings: dict[str, Any]
     seeds: int | None = None  # where it is run with fewer than the others
     from_size_rule: bool = False  # whether settings that nobody gave are those of the rule from sizes
-    below_minimum: bool = (
-        False  # whether its sums are of fewer people than a real federation asks for by default
-    )
+    below_minimum: bool = False  # whether its sums are of fewer people than a federation asks for
     given: Mapping[str, Any] = field(default_factory=dict)  # of the settings, those that were given
     default: Mapping[str, Any] = field(default_factory=dict)  # and those kept for the data, or of the rule
 
