@@ -109,7 +109,4 @@ def _labels(relation: Relation | None) -> dict[str, int] | None:
 
 
 def _date(seconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return f"{seconds} s"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")

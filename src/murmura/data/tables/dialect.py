@@ -110,8 +110,10 @@ def dialect_of(text: TextFile, separator: str | None = None, header: bool | None
     cut = SPOKEN.get(separator, separator) if separator else sniff_separator(text.path, lines)
     may_quote = len(cut) == 1 and (cut in ",;" or lines[0].startswith('"'))
     rows = tuple(_cut(line, cut, may_quote) for line in lines)
-    headed = is_header(rows) if header is None else header
-    return Dialect(cut, may_quote, headed, rows)
+    if header is None:  # by a name that is known, or because no field of the first row is a datum
+        known = {"user", "item"} & set(named(rows[0], {}))
+        header = bool(known) or not any(_DATUM.fullmatch(field) for field in rows[0])
+    return Dialect(cut, may_quote, header, rows)
 
 
 def first_lines(text: TextFile, count: int = LOOKED_AT) -> list[str]:
@@ -146,14 +148,6 @@ def sniff_separator(path: Path, lines: Sequence[str]) -> str:
     if not any(one in first for one in SEPARATORS) and len(first.split()) > 1:
         return " "
     return max(order, key=first.count)
-
-
-def is_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names columns: by a name that is known, or because no field of it is a datum."""
-    first = rows[0]
-    if {"user", "item"} & set(named(first, {})):
-        return True
-    return not any(_DATUM.fullmatch(field) for field in first)
 
 
 def tidied(text: TextFile) -> tuple[TextFile, str | None]:
