@@ -13,7 +13,7 @@ from murmura.core.catalogue import Dataset, Relation
 from murmura.core.features import ItemFeatures, encode_features, readable_predicate
 from murmura.core.interactions import SampleTable
 
-FEW = 10  # holders whose samples are told one by one
+FEW = 10  # holders whose samples are listed one by one
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:

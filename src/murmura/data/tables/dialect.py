@@ -41,7 +41,7 @@ IDS = frozenset(("id", "ids", "no", "nr", "num", "number", "nummer", "key", "cod
 
 
 def named(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """Which column is which: as told, otherwise by the usual names; what cannot be told is left out."""
+    """Which column is which: as given, otherwise by the default names; an unclear one is left out."""
     names = {part: columns[part] for part in PARTS if part in columns}
     for part in PARTS:
         free = [name for name in header if name not in names.values()]
@@ -105,7 +105,7 @@ class Dialect:
 
 
 def dialect_of(text: TextFile, separator: str | None = None, header: bool | None = None) -> Dialect:
-    """How the file is cut: as told, otherwise by what its first lines have in common."""
+    """How the file is cut: as given, otherwise by what its first lines have in common."""
     lines = first_lines(text)
     cut = SPOKEN.get(separator, separator) if separator else sniff_separator(text.path, lines)
     may_quote = len(cut) == 1 and (cut in ",;" or lines[0].startswith('"'))
