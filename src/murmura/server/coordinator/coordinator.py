@@ -259,7 +259,7 @@ class Coordinator:
             "state": r.stage,
             "method": r.setup.preset.name,
             "mode": channel.channel,
-            "label": "; ".join(r.setup.labels.values()),
+            "label": r.setup.label,
             "minimum": channel.minimum_cohort,
             "rounds_done": r.now.position.done,
             "rounds_in_all": r.itinerary.rounds,
