@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.catalogue import Relation
-from murmura.data.graphs.exploration import EXCLUDED, PREFIXES, explore
+from murmura.data.graphs.knowledge_graph import EXCLUDED, PREFIXES, explore
 from murmura.data.sources.registry import load
 
 

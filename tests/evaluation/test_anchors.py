@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.baselines.mostpop import MostPop
+from murmura.baselines.unpersonalised import MostPop
 from murmura.core.arrays import Floats
 from murmura.core.catalogue import Split
 from murmura.core.interactions import Interactions

@@ -12,7 +12,7 @@ from pydantic import Field
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import Count, field_names, settings
-from murmura.data.repeats import is_latest, order_by
+from murmura.data.repeats import by_pair
 from murmura.data.splits.rule import without_defaults
 
 
@@ -26,8 +26,8 @@ class LatestPerPair:
 
     def apply(self, data: Interactions) -> Interactions:
         """Of equal times the later row of the source stays."""
-        rows = data.rows(is_latest(data))
-        return rows if self.order == "source" else rows.rows(order_by(rows.user, rows.item))
+        order, last = by_pair(data)
+        return data.rows(np.sort(order[last]) if self.order == "source" else order[last])
 
 
 @settings

@@ -45,13 +45,19 @@ def place_in_history(data: Interactions, *keys: Key) -> Longs:
 DuplicateRule = Literal["keep", "latest", "sum", "refuse"]
 
 
-def latest_rows(data: Interactions) -> Longs:
-    """For every row the latest row of its pair; of equal times the later row of the source."""
+def by_pair(data: Interactions) -> tuple[Longs, Bools]:
+    """The rows by user, item and time, equal ones in their order; and which of these are the last of a pair."""
     time = np.zeros(len(data), np.int64) if data.time is None else data.time
     order = order_by(data.user, data.item, time)
     user, item = data.user[order], data.item[order]
-    last: Bools = np.ones(len(data), np.bool_)  # whether another pair follows
+    last: Bools = np.ones(len(data), np.bool_)
     last[:-1] = (user[1:] != user[:-1]) | (item[1:] != item[:-1])
+    return order, last
+
+
+def latest_rows(data: Interactions) -> Longs:
+    """For every row the latest row of its pair; of equal times the later row of the source."""
+    order, last = by_pair(data)
     latest: Longs = np.empty(len(data), np.int64)
     latest[order] = order[last][np.cumsum(last) - last]
     return latest

@@ -200,7 +200,7 @@ def gini(cut: TopKView) -> float:
     never shown counts as c = 0, as in the papers' tables; the equation as printed sums over shown items only.
     """
     if cut.gini_catalogue == "all":
-        return gini_index(cut.times, cut.truth.n_items)
+        return gini_index(cut.times, cut.truth.train.n_items)
     # an item shown from outside the training part joins the catalogue, or the index could leave [0, 1]
     known = (cut.truth.train.item_counts > 0) | (cut.times > 0)
     return gini_index(cut.times, int(np.count_nonzero(known)))

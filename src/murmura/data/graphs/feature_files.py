@@ -23,8 +23,16 @@ from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.errors import DataError, SettingError
 from murmura.core.features import HOP, last_part, predicate_of
 from murmura.core.settings import Flag, settings
-from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, explore
-from murmura.data.graphs.graph_triples import Graph, is_graph, read_graph, table_of_triples, whole_graph
+from murmura.data.graphs.knowledge_graph import (
+    EXCLUDED,
+    FREQUENT,
+    Graph,
+    explore,
+    is_graph,
+    read_graph,
+    table_of_triples,
+    whole_graph,
+)
 from murmura.data.tables.column_kinds import quoted_names
 from murmura.data.tables.side_file import TRIPLES, SideFile, column_for, relation_of
 from murmura.data.tables.text_file import read_own_text, read_text

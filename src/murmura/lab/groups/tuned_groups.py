@@ -339,9 +339,7 @@ def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], num
     columns = []
     for sent_update in updates:
         if sent_update.phase == "factors":
-            rows = sent_update.update.tables["items"]
-            H = np.zeros((train.n_items, MOST), np.float32)
-            H[rows.index] = rows.values[:, :MOST]
+            H = sent_update.update.tables["items"].dense(train.n_items, np.float32)[:, :MOST]
             columns.append(H[:, H.any(axis=0)])
     return {"K": best_rank(np.hstack(columns), RANKS, np.random.default_rng([number, 17]))}
 

@@ -48,10 +48,7 @@ class RowSpace:
 
     def dense(self, update: Update) -> Singles:
         """The table with a row for everything: (rows, width)."""
-        whole = np.zeros((self.rows, self.width), np.float32)
-        sent = update.tables[self.table]
-        whole[sent.index] = sent.values
-        return whole
+        return update.tables[self.table].dense(self.rows, np.float32)
 
     def of_items(self, items: Ints) -> Ints:
         """The rows that tell of any of these items, ascending."""
