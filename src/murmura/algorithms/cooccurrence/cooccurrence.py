@@ -43,6 +43,7 @@ from murmura.algorithms.cooccurrence.release_differences import (
     carried_over,
     without,
 )
+from murmura.algorithms.cooccurrence.suspicious_items import copies, leaps
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.claims import CountsClaim, PairsClaim
 from murmura.core.contract import (
@@ -279,6 +280,27 @@ class Cooccurrence(PairModelSettings, CountingMethod):
         """People, items and pairs then and now, and what that may tell of one person."""
         before = Release.before(server)
         return "" if before is None else ReleaseDifference(before, Release.of(server), self.least).sentence()
+
+    def alarm(self, server: ServerState) -> str:
+        """Counts that leapt against the last release, and rows that look copied."""
+        before, counts = Release.before(server), server.model["counts"][:, 0].astype(np.int64)
+        found, items = list[str](), self.weighed(counts)
+        if before is not None:
+            growth = float(server.private["people"][0]) / before.people
+            found += [
+                f"item {item} grew from {before.counts[item]} to {counts[item]} owners"
+                for item in np.intersect1d(items, leaps(before.counts, counts, growth)).tolist()
+            ]
+        if "pairs" in server.private:
+            G = self._table(counts, server.private)
+            alike = copies(G, counts[items], int(server.private["people"][0]))
+            found += [
+                f"items {items[a]} and {items[b]} have the same row and hardly a common owner" for a, b in alike
+            ]
+        if not found:
+            return ""
+        more = f", and {len(found) - 1} more like it" if len(found) > 1 else ""
+        return f"{found[0]}{more}: false histories look like this"
 
     def _table(self, counts: Longs, private: Arrays) -> Floats:
         """How often two of the items that take part occur together, by ascending number."""

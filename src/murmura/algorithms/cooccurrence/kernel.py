@@ -17,9 +17,9 @@ from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel
 from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
+from murmura.kernels.client_blocks import draw_consent
 from murmura.kernels.cohort_kernel import CohortKernel
 from murmura.kernels.proofs.field import Elements
-from murmura.kernels.shared_rows import draw_consent
 
 CLIENTS = 1024  # whose bits are written at once
 
