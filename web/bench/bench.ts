@@ -47,7 +47,7 @@ async function measured(work: () => unknown, runs = RUNS): Promise<{ median: num
 }
 
 /** One line; more than `most` milliseconds fail. */
-async function told(what: string, work: () => unknown, most: number, runs = RUNS): Promise<void> {
+async function printMedian(what: string, work: () => unknown, most: number, runs = RUNS): Promise<void> {
   const { median, first } = await measured(work, runs);
   console.log(`${what}: ${median.toFixed(2)} ms (median of ${runs}; first ${first.toFixed(2)} ms; limit ${most} ms)`);
   if (median > most) process.exitCode = 1;
@@ -74,10 +74,10 @@ for (const items of [3706, 50_000]) {
   const ranked = () => topK(method.clientScore(context, state), info.listed, 10, () => true);
   checked(method.clientScore(context, state), info, ranked());
   const steps = () => method.clientStep(context, state, own, rng);
-  await told(`${STEPS} training steps, F = ${FACTORS}, ${items} items`, steps, 5);
-  await told(`scores and best ten, ${items} items`, ranked, 20);
+  await printMedian(`${STEPS} training steps, F = ${FACTORS}, ${items} items`, steps, 5);
+  await printMedian(`scores and best ten, ${items} items`, ranked, 20);
 }
 const upload = provedUpload();
 const bytes = await upload.after();
-await told("halves of the pairs of 2314 among 3416 items", upload.before, 2000, PROOFS);
-await told(`their proof, ${bytes} bytes`, upload.after, 2000, PROOFS);
+await printMedian("halves of the pairs of 2314 among 3416 items", upload.before, 2000, PROOFS);
+await printMedian(`their proof, ${bytes} bytes`, upload.after, 2000, PROOFS);
