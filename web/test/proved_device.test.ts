@@ -1,11 +1,15 @@
 /** A member of a federation whose sums are proved: two messages, the second one made for the answer to the first. */
 
 import { beforeEach, expect, test, vi } from "vitest";
-import { fromHex, toHex, utf8 } from "../src/bytes.ts";
+import { fromHex, text, toHex, utf8 } from "../src/bytes.ts";
 import { checkReceipt, Records } from "../src/device/records.ts";
 import { MemoryStorage } from "../src/device/storage.ts";
 import { checkPhase } from "../src/device/checks.ts";
 import { here, phaseOf } from "../src/device/training.ts";
+import { Cooccurrence } from "../src/methods/cooccurrence.ts";
+import type { ClientState } from "../src/methods/method.ts";
+import { Rng } from "../src/numerics/philox.ts";
+import { provenVector } from "../src/proofs/claims.ts";
 import { readDescription } from "../src/protocol/description.ts";
 import { FederationTerms } from "../src/protocol/terms.ts";
 import type { HttpReply, HttpRequest } from "../src/protocol/transport.ts";
@@ -132,6 +136,33 @@ test.each((proved.exchanges[0].answers_refused as { what: string; error: string 
     expect(outcome.why).toMatch(/signature|an answer to a seed must have/);
   },
 );
+
+test("with a cap, pairs are of what was counted, also when items were added since", () => {
+  const method = Cooccurrence.of({ ...JSON.parse(text(fromHex(proved.terms.content))).settings, cap: 2 });
+  const { info } = readDescription(fromHex(proved.description));
+  const step = (phase: string, item: number[], state: ClientState) => {
+    const consent = new Float64Array(item.length).fill(1);
+    const history = { item: Int32Array.from(item), value: consent, consent, time: null };
+    return method.clientStep({ info, phase, round: 0, model: {} }, state, history, new Rng([7, 9], 0));
+  };
+  const { state, update } = step("counts", [0, 2, 3, 5], method.clientInit(info));
+  expect([...update.own!]).toEqual([2, 5]);
+  for (const item of [
+    [0, 2, 3, 5],
+    [0, 1, 2, 3, 5, 6, 7],
+  ]) {
+    expect([...step("pairs", item, state).update.own!]).toEqual([2, 5]);
+  }
+});
+
+test("a description of no people, or of more than an upload can hold, is refused", () => {
+  const content = text(fromHex(proved.description));
+  const described = (people: number) => readDescription(utf8(content.replace('"people":2', `"people":${people}`)));
+  expect(() => described(0)).toThrow(/must have the fields/);
+  const { info } = described(10 ** 9);
+  const [counts] = Cooccurrence.of(JSON.parse(text(fromHex(proved.terms.content))).settings).phases(info);
+  expect(() => provenVector(counts!.claim!, [0])).toThrow(/must have at most 67108864 bytes/);
+});
 
 test("pairs of a federation that is open to everybody are refused, as nothing links them", async () => {
   const terms = await FederationTerms.decode(fromHex(proved.terms.content));

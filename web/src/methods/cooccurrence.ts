@@ -82,15 +82,14 @@ export class Cooccurrence implements Method {
   }
 
   clientStep(context: RoundContext, state: ClientState, history: History, rng: Rng): ClientStep {
-    const { cap } = this.s;
-    const all = sharedItems(history, rng, this.s.value_from);
-    const shared = all.filter((_, place) => !cap || ((place + 1) * cap) % all.length < cap); // evenly spread
+    const shared = sharedItems(history, rng, this.s.value_from);
     if (context.phase === "counts") {
       const counted = new Uint8Array(context.info.items);
-      shared.forEach((item) => (counted[item] = 1));
-      return { state: { counted }, update: { tables: {}, scalars: {}, own: shared } };
+      const some = evenly(shared, this.s.cap);
+      some.forEach((item) => (counted[item] = 1));
+      return { state: { counted }, update: { tables: {}, scalars: {}, own: some } };
     }
-    const counted = state.counted as Uint8Array;
+    const counted = state.counted as Uint8Array; // the same ones while they are shared, whatever was added since
     return { state, update: { tables: {}, scalars: {}, own: shared.filter((item) => counted[item]) } };
   }
 
@@ -155,6 +154,11 @@ export class Cooccurrence implements Method {
     if (this.ranking?.counts !== counts) this.ranking = { counts, ranked: new RankedItems(counts, this.s.least) };
     return this.ranking.ranked;
   }
+}
+
+/** At most so many of them, evenly spread; 0: all. */
+function evenly(items: Int32Array, cap: number): Int32Array {
+  return items.filter((_, place) => !cap || ((place + 1) * cap) % items.length < cap);
 }
 
 /** Ascending: the items between which there are weights, once the counts are known. */

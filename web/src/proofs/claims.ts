@@ -1,10 +1,13 @@
 /** What a phase proves of each upload before it is added, as plain numbers that cross to a worker; and its circuit. */
 
+import { DeviceError } from "../device/types.ts";
 import type { ProvenVector } from "./circuit.ts";
 import { CountedItems } from "./counted_items.ts";
-import { type Elements, joined } from "./field.ts";
+import { ELEMENT_BYTES, type Elements, joined } from "./field.ts";
 import { PairWords } from "./pair_words.ts";
 import { PairedItems } from "./paired_items.ts";
+
+const LARGEST_UPLOAD = 64 << 20; // bytes: whoever describes a federation says how many people a device has
 
 /** How many people of a device share each item: of one person at most `cap` items, each once. */
 export interface CountsClaim {
@@ -35,7 +38,13 @@ export function circuitOf(claim: Claim): ProvenVector {
 export function provenVector(claim: Claim, own: Iterable<number>): Elements {
   const { items } = claim.kind === "counts" ? claim : claim.counted;
   const shared = new Set(own);
-  return circuitOf(claim).vector([Array.from(items.keys()).filter((place) => shared.has(items[place]!))]);
+  const circuit = circuitOf(claim);
+  if (ELEMENT_BYTES * circuit.length > LARGEST_UPLOAD) {
+    throw new DeviceError(
+      `an upload must have at most ${LARGEST_UPLOAD} bytes, but would have ${ELEMENT_BYTES * circuit.length}; take no part.`,
+    );
+  }
+  return circuit.vector([Array.from(items.keys()).filter((place) => shared.has(items[place]!))]);
 }
 
 /** The numbers of a vector that are summed, behind a 1 that counts the device: where the server reads each upload. */

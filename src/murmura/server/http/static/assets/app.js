@@ -3248,7 +3248,7 @@ function readDescription(content) {
 		clients,
 		interactions,
 		people
-	].every(whole)) throw malformed("a description must have the fields of docs/wire.md, but has not.");
+	].every(whole) || people === 0) throw malformed("a description must have the fields of docs/wire.md, but has not.");
 	let n = items.length;
 	if (!listed.every((item, place) => whole(item) && item < n && (place === 0 || item > listed[place - 1]))) throw malformed("the listed items must be numbers of items, ascending, but are not.");
 	let info = {

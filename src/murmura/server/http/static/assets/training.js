@@ -929,15 +929,15 @@ var PairWords = class {
 		return { counted: new Uint8Array(info.items) };
 	}
 	clientStep(context, state, history, rng) {
-		let { cap } = this.s, all = sharedItems(history, rng, this.s.value_from), shared = all.filter((_, place) => !cap || (place + 1) * cap % all.length < cap);
+		let shared = sharedItems(history, rng, this.s.value_from);
 		if (context.phase === "counts") {
-			let counted = new Uint8Array(context.info.items);
-			return shared.forEach((item) => counted[item] = 1), {
+			let counted = new Uint8Array(context.info.items), some = evenly(shared, this.s.cap);
+			return some.forEach((item) => counted[item] = 1), {
 				state: { counted },
 				update: {
 					tables: {},
 					scalars: {},
-					own: shared
+					own: some
 				}
 			};
 		}
@@ -1010,6 +1010,9 @@ var PairWords = class {
 		}), this.ranking.ranked);
 	}
 };
+function evenly(items, cap) {
+	return items.filter((_, place) => !cap || (place + 1) * cap % items.length < cap);
+}
 function weighed(s, counts) {
 	let every = Array.from(counts), least = s.features ? 0 : s.least;
 	return every.some((count) => count > 0) ? every.flatMap((count, item) => count >= least ? [item] : []) : [];
@@ -1802,14 +1805,14 @@ var PairedItems = class {
 		let words = new BigUint64Array(this.words.words);
 		return words.set(sent, this.sent[0]), words;
 	}
-};
-// src/proofs/claims.ts
+}, LARGEST_UPLOAD = 64 << 20;
 function circuitOf(claim) {
 	return claim.kind === "counts" ? counted(claim) : new PairedItems(counted(claim.counted), claim.ranked, new PairWords(claim.bounds), claim.rows);
 }
 function provenVector(claim, own) {
-	let { items } = claim.kind === "counts" ? claim : claim.counted, shared = new Set(own);
-	return circuitOf(claim).vector([Array.from(items.keys()).filter((place) => shared.has(items[place]))]);
+	let { items } = claim.kind === "counts" ? claim : claim.counted, shared = new Set(own), circuit = circuitOf(claim);
+	if (8 * circuit.length > LARGEST_UPLOAD) throw new DeviceError(`an upload must have at most ${LARGEST_UPLOAD} bytes, but would have ${8 * circuit.length}; take no part.`);
+	return circuit.vector([Array.from(items.keys()).filter((place) => shared.has(items[place]))]);
 }
 function plainVector(claim, vector) {
 	return joined(BigUint64Array.of(1n), circuitOf(claim).released(vector));
