@@ -1897,7 +1897,7 @@ function journalCsv(lines) {
 // src/device/identity.ts
 var MINIMUM = 100;
 function identityOf({ url, admission }, terms, by, known, entropy) {
-	if (known && (known.url !== url || toHex(known.terms) !== toHex(terms.content))) throw new DeviceError("this browser is in another federation; leave that one first, on the page about your data.");
+	if (known && (known.url !== url || toHex(known.terms) !== toHex(terms.content))) throw new DeviceError("this browser is in another federation, or in an older version of this one; leave that one first, on the page about your data.");
 	let pinnedBy = by === "invitation" ? by : known?.pinnedBy ?? by;
 	if (known) return {
 		...known,
