@@ -86,10 +86,7 @@ class ProvenChain(Chain):
 
     def vector_slice(self, table: str, round: int) -> VectorSlice:
         """Where a table stands, for compiled paths: as it is."""
-        one, here = next(found for found in self.layout.slices() if found[0].name == table)
-        place = np.full(one.rows, -1, np.int64)
-        rows = self.block(round) if one.space == "item" else np.arange(one.rows)
-        place[rows] = here.start + np.arange(len(rows)) * one.width
+        place = self.layout.places(table, round)[-1]
         return VectorSlice(place, np.inf, np.inf, 1.0)
 
     def device(self, update: Update, rng: Rng, round: int) -> Elements:
