@@ -101,7 +101,12 @@ class ProvenChain(Chain):
 
     def vector(self, update: Update) -> Elements:
         """What a device shares and proves."""
-        items = self.claim.items
+        items, people = self.claim.items, self.claim.people
+        if len(update.own) > people:
+            raise FederationError(
+                f"a device must be of at most {people} people here, but {len(update.own)} share something; "
+                "take fewer people together."
+            )
         places = [np.searchsorted(items, own[np.isin(own, items)]) for own in update.own]
         return self.proven.vector([np.sort(one).astype(np.int64) for one in places])
 
