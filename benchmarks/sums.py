@@ -68,6 +68,7 @@ def device() -> Work:
             assert made.vector is not None
             split(made.vector, through.ring)
             state, sent = made.state, sent + through.upload_bytes
+        assert made.vector is not None
         together = cooccurrence.layout(counts, 1).pairs.unpack(made.vector[1:])  # a device counts a pair once
         return Sent(len(mine), sent, int(together.sum()) // 2)
 

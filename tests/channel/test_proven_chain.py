@@ -176,6 +176,12 @@ def test_where_the_server_reads_updates_nothing_is_proved() -> None:
         _ = made.proven
 
 
+def test_more_people_than_a_device_may_have_are_refused() -> None:
+    one = LISTED[:1].astype(np.int64)
+    with pytest.raises(FederationError, match="must be of at most 2 people here, but 3 share something"):
+        count_chain().vector(counted((one, one, one)))
+
+
 def test_words_of_64_bits_are_too_long_for_ckks() -> None:
     with pytest.raises(SettingError, match="those of phase 'counts' have 64 bits"):
         count_chain(replace(SECURE, channel="ckks"))

@@ -62,6 +62,7 @@ from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, RowBounds, TableSpec
+from murmura.core.population import Population
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
@@ -183,27 +184,28 @@ class Cooccurrence(PairModelSettings, CountingMethod):
         return {name: np.zeros((items, width), np.float32) for name, width in order_widths(self).items()}
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
-        """No item was counted yet: one bit for each."""
+        """No item was counted yet: one bit for each of each person."""
         self.check_rows(history.value, history.time)
         return self._nothing_counted(info)
 
     def _nothing_counted(self, info: FederationInfo) -> ClientState:
-        return {"counted": np.zeros(-(-info.items // 8), np.uint8)}
+        return {"counted": np.zeros(-(-info.people * info.items // 8), np.uint8)}
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """What she shares is counted; then the pairs of what was counted and is still shared."""
         shared = self.shared(history, rng)
-        shared = shared.rows(evenly(shared.owners.astype(np.int64), self.cap))
         if context.phase == "counts":
+            shared = shared.rows(evenly(shared.owners.astype(np.int64), self.cap))
             counted = np.zeros(8 * len(state["counted"]), np.bool_)
-            counted[shared.item] = True
+            counted[bit_places(shared, context.info)] = True
             ones = np.ones((len(shared), 1), np.uint32)
             sums = {"counts": SparseRows.of(shared.item, ones)}
             return {"counted": np.packbits(counted)}, Update(sums, own=shared.by_person)
         tables = next(phase for phase in self.phases(context.info) if phase.name == context.phase).sends.tables
         if not tables:
             return state, Update()
-        own = shared.rows(np.unpackbits(state["counted"])[shared.item].astype(np.bool_))
+        bits = np.unpackbits(state["counted"])
+        own = shared.rows(bits[bit_places(shared, context.info)].astype(np.bool_))
         if context.phase in PHASES:
             return state, Update(order_sums(self, context, own))
         return state, Update({"pairs": self._packed(context, own)}, own=own.by_person)
@@ -369,6 +371,13 @@ class Cooccurrence(PairModelSettings, CountingMethod):
         from murmura.algorithms.cooccurrence.kernel import CooccurrenceKernel
 
         return CooccurrenceKernel(self)
+
+
+def bit_places(rows: History | Population, info: FederationInfo) -> Longs:
+    """Where the bit of each row's person and item stands in what a client remembers."""
+    person = np.int64(0) if rows.person is None else rows.person.astype(np.int64)
+    places: Longs = person * info.items + rows.item
+    return places
 
 
 @lru_cache(maxsize=4)  # every visit asks, and bounds are as long as the vector
