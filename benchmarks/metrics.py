@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks import world
 from benchmarks.sides import Benchmark, Work
-from murmura.baselines.mostpop import MostPop
+from murmura.baselines.unpersonalised import MostPop
 from murmura.core.model import RankedLists
 
 K = 10

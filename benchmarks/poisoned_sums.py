@@ -152,6 +152,8 @@ def lines(name: str) -> Iterator[list[object]]:
     counts, G, info = np.asarray(train.item_counts, np.int64), pairs_of(train), FederationInfo.of(train)
     for label, own in METHODS.items():
         method = label.split()[0]
+        if method == "fed-order" and name == "ml-1m":  # it has no compiled path
+            continue
         kept = published_settings(RULES[name], name, method, own)
         served, _ = guarded(algorithm(method)(**{**kept, **own, **small_cohort(method, own, people)}), info)
         settings = {key: value for key, value in as_dict(served).items() if key not in served.unused()}

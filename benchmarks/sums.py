@@ -60,16 +60,17 @@ def device() -> Work:
     def work() -> Sent:
         cooccurrence._layout.cache_clear()  # a device works it out once
         info = FederationInfo(train.n_items, listed, train.n_users, len(train))
-        state, sent, packed = method.client_init(info, mine, rng), 0, 0
+        state, sent = method.client_init(info, mine, rng), 0
         for known in (info, replace(info, counts=counts)):
             phase = method.phases(known)[0 if known is info else 1]
             through = chain(channel, phase, known, train.n_users)
             made = visit(method, phase, RoundContext(known, phase.name, 0, {}), state, mine, rng, through)
             assert made.vector is not None
-            seed, other = split(made.vector, through.ring)
-            state, sent = made.state, sent + len(seed) + len(through.ring.pack(other))
-            packed = int(np.bitwise_count(made.vector[1:]).sum())  # a device counts a pair once
-        return Sent(len(mine), sent, packed)
+            split(made.vector, through.ring)
+            state, sent = made.state, sent + through.upload_bytes
+        assert made.vector is not None
+        together = cooccurrence.layout(counts, 1).pairs.unpack(made.vector[1:])  # a device counts a pair once
+        return Sent(len(mine), sent, int(together.sum()) // 2)
 
     return work
 

@@ -14,7 +14,7 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Classification
 from murmura.core.update import SparseRows, Update
-from murmura.evaluation.beyond_accuracy import popularity_groups
+from murmura.evaluation.formulas import popularity_groups
 from murmura.testing import crowd
 from tests.aggregation.worlds import method
 from tests.core.test_plugins import install, site  # noqa: F401

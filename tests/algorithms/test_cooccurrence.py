@@ -17,11 +17,20 @@ from murmura.baselines.neighbours import ItemKnn
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
-from murmura.core.contract import Algorithm, ServerState, Total
+from murmura.core.contract import (
+    Algorithm,
+    ClientState,
+    FederationInfo,
+    History,
+    RoundContext,
+    ServerState,
+    Total,
+)
 from murmura.core.errors import DataError, FederationError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
+from murmura.core.rng import Rng
 from murmura.core.update import SparseRows, Update
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
@@ -32,7 +41,7 @@ from murmura.runtimes.simulation import simulated
 from murmura.testing import crowd
 
 SECURE = ChannelSettings(channel="secure-sum", minimum_cohort=1)
-EVERYONE = 80
+EVERYONE, RNG = 80, Rng(np.zeros(2, np.uint32))
 
 
 def data() -> Interactions:
@@ -313,3 +322,28 @@ def test_no_more_items_of_one_person_than_the_cap_take_part(cap: int) -> None:
     assert len(seen) > 0
     assert counts.sum() == (np.minimum(data.user_counts, cap) if cap else data.user_counts).sum()
     assert (counts[:, 0] <= data.item_counts).all()
+
+
+def test_pairs_are_of_what_each_person_was_counted_with() -> None:
+    """Above the cap one more row changes what would be counted; pairs stay those of what was."""
+    method = Cooccurrence(ease=1.0, least=1, cap=4)
+    info = FederationInfo(12, np.arange(12, dtype=np.int32), 5, 60, people=2)
+    first, second = np.arange(0, 10, dtype=np.int32), np.arange(3, dtype=np.int32)
+
+    def household(*people: Ints) -> History:
+        held = History.private(
+            np.concatenate(people), person=np.repeat(np.arange(len(people)), [len(one) for one in people])
+        )
+        return replace(held, consent=np.ones(len(held)))
+
+    def own(phase: str, state: ClientState, history: History) -> tuple[ClientState, list[list[int]]]:
+        known = info if phase == "counts" else replace(info, counts=np.full(12, 4))
+        state, update = method.client_step(RoundContext(known, phase, 0, {}), state, history, RNG)
+        return state, [one.tolist() for one in update.own]
+
+    state = method.client_init(info, household(first, second), RNG)
+    state, counted = own("counts", state, household(first, second))
+    assert [len(one) for one in counted] == [4, 3]
+    assert own("pairs", state, household(first, second))[1] == counted
+    assert own("pairs", state, household(np.append(first, np.int32(11)), second))[1] == counted
+    assert own("pairs", state, household(first, first))[1] == counted

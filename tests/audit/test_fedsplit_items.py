@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from murmura.core.rng import Rng, server_secret
-from murmura.evaluation.intervals import Interval, bootstrap_interval
+from murmura.evaluation.significance import Interval, bootstrap_interval
 from murmura.lab.audits.attack import ItemClaims, popularity_reference
 from murmura.lab.audits.fedsplit_updates import fedsplit_items, fedsplit_members
 from murmura.lab.audits.judge import judge

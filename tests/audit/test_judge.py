@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.errors import DataError
 from murmura.core.rng import Rng, server_secret
-from murmura.evaluation.intervals import bootstrap_intervals
+from murmura.evaluation.significance import bootstrap_intervals
 from murmura.lab.audits.attack import (
     AdversaryKnowledge,
     ItemClaims,

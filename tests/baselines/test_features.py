@@ -8,13 +8,12 @@ import pytest
 
 from murmura.baselines import baseline
 from murmura.baselines.bpr_mf import BprMf
-from murmura.baselines.mostpop import MostPopByFeature
+from murmura.baselines.unpersonalised import MostPopByFeature
 from murmura.core.arrays import Floats
 from murmura.core.errors import DivergenceError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.kernels.item_weights import item_vectors, require_features
-from murmura.lab.rivals.kahfm import Kahfm
-from murmura.lab.rivals.vsm import Vsm
+from murmura.lab.rivals.content_rivals import Kahfm, Vsm
 from tests.baselines.kit import featured, scattered
 
 KNOWS_FEATURES = ["vsm", "kahfm", "mostpop-by-feature"]

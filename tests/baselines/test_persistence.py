@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from murmura.baselines.base import load_model, save_model
-from murmura.baselines.mostpop import MostPop
+from murmura.baselines.unpersonalised import MostPop
 from murmura.core.errors import DataError
 from murmura.core.files import read_archive, write_archive
 from murmura.core.interactions import Interactions

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from murmura.baselines.random import Random
+from murmura.baselines.unpersonalised import Random
 from murmura.core.interactions import Interactions
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -102,10 +104,10 @@ def test_two_aggregators_find_what_a_simulation_finds(parts: int) -> None:
     crowd, links = households(), dict[int, Any]()
     counts = counts_of(crowd)
     ranked = RankedItems.of(counts, 1)
-    exchanges = [(count_chain(), counted)]
+    exchanges: list[tuple[ProvenChain, Callable[[Household], Update]]] = [(count_chain(), counted)]
     for part in range(parts):
         made = pair_chain(ranked, part, parts)
-        exchanges.append((made, lambda own, part=part: paired(ranked, own, part, parts)))
+        exchanges.append((made, partial(paired, ranked, part=part, parts=parts)))
     for made, say in exchanges:
         sums, halves = np.zeros(made.words, np.int64), []
         for device, own in enumerate(crowd):
@@ -172,6 +174,12 @@ def test_where_the_server_reads_updates_nothing_is_proved() -> None:
     assert made.upload_bytes == made.ring.message_bytes == 8 * (1 + len(LISTED))
     with pytest.raises(FederationError, match="must be a secure sum to be proved"):
         _ = made.proven
+
+
+def test_more_people_than_a_device_may_have_are_refused() -> None:
+    one = LISTED[:1].astype(np.int64)
+    with pytest.raises(FederationError, match="must be of at most 2 people here, but 3 share something"):
+        count_chain().vector(counted((one, one, one)))
 
 
 def test_words_of_64_bits_are_too_long_for_ckks() -> None:

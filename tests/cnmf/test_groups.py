@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from murmura.core.arrays import Longs
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Vocabulary
-from murmura.data.user_tables import ALONE, ClientGroups, groups_of_column, groups_of_file, random_groups
+from murmura.data.user_tables import ALONE, ClientGroups, groups_of_file, random_groups
 
 PEOPLE = Vocabulary(np.array(["ann", "ben", "cid", "dee"]))
 
@@ -48,15 +48,19 @@ def test_groups_that_cannot_be() -> None:
         random_groups(10, 0, smallest=5, largest=4)
 
 
-def test_from_columns() -> None:
-    groups = groups_of_column(PEOPLE, ["ben", "ann", "ben", "eve", "dee"], ["b", "a", "b", "a", ""])
+def test_from_columns(tmp_path: Path) -> None:
+    path = tmp_path / "groups.csv"
+    path.write_text("user,group\nben,b\nann,a\nben,b\neve,a\ndee,\n")
+    groups = groups_of_file(path, PEOPLE)
     assert groups.labels == ("a", "b")
     assert groups.of.tolist() == [0, 1, ALONE, ALONE]
     assert np.flatnonzero(groups.of == ALONE).tolist() == [2, 3]
+    path.write_text("user,group\nann,a\nann,b\n")
     with pytest.raises(DataError, match="user 'ann' is in 'a' and 'b'; keep one"):
-        groups_of_column(PEOPLE, ["ann", "ann"], ["a", "b"])
+        groups_of_file(path, PEOPLE)
+    path.write_text("user,group\neve,a\n")
     with pytest.raises(DataError, match="at least one known user must be in a group"):
-        groups_of_column(PEOPLE, ["eve"], ["a"])
+        groups_of_file(path, PEOPLE)
 
 
 def test_from_a_file(tmp_path: Path) -> None:

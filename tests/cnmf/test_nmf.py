@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.arrays import Floats
-from murmura.kernels.factorisation.nmf import EVERY, best_rank, nmf, nndsvd
+from murmura.kernels.factorisation.nmf import EVERY, nmf, nndsvd
+from murmura.lab.groups.tuned_groups import best_rank
 from tests.cnmf.plain import nmf_pass
 from tests.hypothesis_profiles import examples
 

@@ -12,16 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.catalogue import Relation
-from murmura.data.graphs.exploration import EXCLUDED, PREFIXES, Exploration, explore
+from murmura.data.graphs.knowledge_graph import EXCLUDED, PREFIXES, explore
 from murmura.data.sources.registry import load
 
 
-def walk(edges: list[tuple[str, str, str]], start: str, rules: Exploration) -> set[str]:
+def walk(
+    edges: list[tuple[str, str, str]], start: str, hops: int, exclude: tuple[tuple[str, ...], ...]
+) -> set[str]:
     """The plain twin: every simple path from an entity, one at a time."""
     found: set[str] = set()
     paths: list[tuple[tuple[str, ...], str]] = [((start,), "")]
-    for hop in range(rules.hops):
-        banned = set(rules.exclude[hop]) if hop < len(rules.exclude) else set()
+    for hop in range(hops):
+        banned = set(exclude[hop]) if hop < len(exclude) else set()
         paths = [
             ((*nodes, end), f"{path}~{predicate}" if path else predicate)
             for nodes, path in paths
@@ -51,11 +53,10 @@ EDGES = st.tuples(st.sampled_from(NODES), st.sampled_from("pqr"), st.sampled_fro
 def test_exploring_agrees_with_walking_every_path(
     edges: list[tuple[str, str, str]], hops: int, least: int, exclude: tuple[tuple[str, ...], ...]
 ) -> None:
-    rules = Exploration(hops=hops, feature_items=least, exclude=exclude)
     triples = pl.DataFrame(edges, schema=["subject", "predicate", "object"], orient="row")
     items = ["A", "B", "B", "nowhere"]
-    found = explore(triples, np.arange(4, dtype=np.int32), pl.Series(items), rules)
-    walked = {(item, label) for item, start in enumerate(items) for label in walk(edges, start, rules)}
+    found = explore(triples, np.arange(4, dtype=np.int32), pl.Series(items), hops, least, exclude)
+    walked = {(item, label) for item, start in enumerate(items) for label in walk(edges, start, hops, exclude)}
     counts = {label: sum(one == label for _, one in walked) for _, label in walked}
     assert pairs(found) == {(item, label) for item, label in walked if counts[label] >= least}
     assert len(pairs(found)) == len(found.item)  # each pair once
@@ -69,7 +70,7 @@ def test_the_papers_predicates_are_passed_over_on_the_first_hop_only() -> None:
     edges = [("A", predicate, "B") for predicate in [*full, "rdf:type", "p"]]
     edges += [("B", predicate, "C") for predicate in full]
     triples = pl.DataFrame(edges, schema=["subject", "predicate", "object"], orient="row")
-    found = explore(triples, np.zeros(1, np.int32), pl.Series(["A"]), Exploration(feature_items=1))
+    found = explore(triples, np.zeros(1, np.int32), pl.Series(["A"]), least=1)
     assert set(found.labels) == {"p=B", *(f"p~{predicate}=C" for predicate in full)}
 
 
@@ -79,7 +80,7 @@ def test_a_sign_of_ours_inside_a_predicate_is_escaped() -> None:
         schema=["subject", "predicate", "object"],
         orient="row",
     )
-    found = explore(triples, np.zeros(1, np.int32), pl.Series(["A"]), Exploration(feature_items=1))
+    found = explore(triples, np.zeros(1, np.int32), pl.Series(["A"]), least=1)
     assert found.labels == ("http://p/?a%3D1=B", "http://p/?a%3D1~http://p/%7Eq=C")
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from murmura.core.settings import field_names
-from murmura.data.graphs.exploration import PREFIXES
-from murmura.data.graphs.graph_triples import READERS
-from murmura.data.graphs.own_features import FeatureFiles
+from murmura.data.graphs.feature_files import FeatureFiles
+from murmura.data.graphs.knowledge_graph import PREFIXES, READERS
 from murmura.data.reading import READING_KEYS
 from murmura.data.sources.registry import load
 from murmura.engine.prepared import prepare

@@ -10,7 +10,7 @@ import pytest
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, MissingExtraError, SettingError
-from murmura.data.graphs.graph_triples import read_graph
+from murmura.data.graphs.knowledge_graph import read_graph
 from murmura.data.sources.registry import load
 
 RATINGS = "user,item\n" + "".join(f"{user},{item}\n" for user in (1, 2) for item in ("a", "b", "c", "d"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.data.repeats import liked, merge_duplicates, repeated_rows
+from murmura.data.repeats import is_latest, liked, merge_duplicates
 from murmura.data.sources.registry import load
 from murmura.engine.prepared import prepare, whole_split
 from murmura.engine.protocol import protocol
@@ -43,7 +43,7 @@ def test_likes_and_repeats_as_a_plain_loop_has_them(rows: list[tuple[int, int, i
     data, last = interactions(rows), latest(rows)
     likes = [value >= least and rows[last[user, item]][2] >= least for user, item, value, _ in rows]
     assert liked(data, least).tolist() == likes
-    assert repeated_rows(data) == len(rows) - len(last)
+    assert is_latest(data).sum() == len(last)
     order = sorted(last.values())
     assert merge_duplicates(data, "latest").value.tolist() == [rows[row][2] for row in order]
     sums = [sum(v for u, i, v, _ in rows if (u, i) == rows[row][:2]) for row in order]

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.baselines.base import Baseline
-from murmura.baselines.mostpop import PopularityModel
+from murmura.baselines.unpersonalised import PopularityModel
 from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions
 from murmura.core.model import Watch

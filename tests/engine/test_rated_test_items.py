@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.baselines.mostpop import MostPop
+from murmura.baselines.unpersonalised import MostPop
 from murmura.core.catalogue import TEST, Catalogue, Dataset, Split
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.baselines.mostpop import MostPop
+from murmura.baselines.unpersonalised import MostPop
 from murmura.core.arrays import Floats
 from murmura.core.catalogue import Split
 from murmura.core.interactions import Interactions
@@ -17,7 +17,7 @@ from murmura.data.splits.temporal import TemporalHoldout
 from murmura.engine.prepared import whole_split
 from murmura.engine.protocol import protocol
 from murmura.evaluation import ALL_METRICS, Relevance, evaluate
-from murmura.evaluation.beyond_accuracy import (
+from murmura.evaluation.formulas import (
     PopularityGroups,
     equal_opportunity,
     long_tail_count,

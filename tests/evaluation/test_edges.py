@@ -7,7 +7,7 @@ from murmura.core.catalogue import TEST, TRAIN, Split
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import RankedLists
-from murmura.evaluation import DEFAULT_METRICS, Relevance, evaluate, measure, metric_of
+from murmura.evaluation import DEFAULT_METRICS, Relevance, evaluate, metric_of
 from murmura.evaluation.registry import ALL_METRICS
 from tests.evaluation.worlds import lists_of, split_of
 
@@ -66,7 +66,7 @@ def test_a_repeated_test_row_is_one_relevant_item_with_its_best_value() -> None:
 
 def test_measuring_against_a_kept_truth_is_the_same_as_evaluating() -> None:
     lists = lists_of({0: [0, 1], 1: [2], 2: [5]}, 2)
-    kept = measure(lists, Relevance.of(SPLIT, 3), cutoffs=(1, 2), metrics=ALL_METRICS)
+    kept = evaluate(lists, Relevance.of(SPLIT, 3), cutoffs=(1, 2), metrics=ALL_METRICS)
     fresh = evaluate(lists, SPLIT, cutoffs=(1, 2), relevant_from=3, metrics=ALL_METRICS)
     assert kept.values == pytest.approx(fresh.values, nan_ok=True)
     assert list(fresh.values)[: len(ALL_METRICS)] == [f"{key}@1" for key in ALL_METRICS]

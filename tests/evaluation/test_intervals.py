@@ -10,7 +10,7 @@ from scipy import stats
 
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
-from murmura.evaluation.intervals import (
+from murmura.evaluation.significance import (
     BLOCK,
     bootstrap_interval,
     bootstrap_intervals,

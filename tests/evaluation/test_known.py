@@ -9,8 +9,14 @@ import pytest
 from murmura.core.catalogue import Relation
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.evaluation import evaluate
-from murmura.evaluation.beyond_accuracy import gini_index, popularity_groups, users_with_item
-from murmura.evaluation.categories import activity_groups, category_bias, disparity
+from murmura.evaluation.formulas import (
+    activity_groups,
+    category_bias,
+    disparity,
+    gini_index,
+    popularity_groups,
+    users_with_item,
+)
 from murmura.evaluation.registry import ALL_METRICS
 from tests.evaluation.worlds import lists_of, split_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.baselines.mostpop import MostPop
+from murmura.baselines.unpersonalised import MostPop
 from murmura.core.arrays import Ints
 from murmura.core.catalogue import TEST, Split
 from murmura.core.errors import SettingError

@@ -86,8 +86,8 @@ def test_serve_refuses_what_cannot_work(
 def test_serve_refuses_sums_without_noise_unless_that_is_said(model: str, table: Path, tmp_path: Path) -> None:
     assert serve_sums(table, tmp_path, model) == (
         2,
-        f"{model} must have noise in its sums, but has none and everybody can read sums without noise; serve "
-        "fed-ease, or say --exact to serve it all the same.",
+        f"{model} must have noise in its sums, but has none, and everybody can read sums without noise. Serve "
+        "fed-ease, or say --exact.",
     )
     assert not (tmp_path / "s" / "operator.token").exists()
 
@@ -121,7 +121,7 @@ def test_few_malicious_devices_can_add_no_rare_item_to_the_pairs(
     exact, _ = configured("fed-ease", {"least": 6}, "secure-sum", exact=True)
     made, said = guarded(exact, info, asked)
     assert {name: as_dict(made)[name] for name in ("least", "cap")} == {"least": least, "cap": cap}
-    assert said.startswith(f"pairs are of items with at least {least} owners, {least - 6} more than `least`")
+    assert said.startswith(f"pairs are of items with at least {least} owners, {least - 6} of them against")
     noisy, _ = configured("fed-ease", {}, "secure-sum")
     assert guarded(noisy, info) == (noisy, "")
 

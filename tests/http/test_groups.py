@@ -170,16 +170,16 @@ def test_what_is_only_summed_needs_no_readable_letter(name: str, tmp_path: Path)
         "--start",
     )
     with served(
-        tmp_path, "--like", table, "--model", name, "--seed", SEED, *words(name), *times, minimum=2
+        tmp_path, "--like", table, "--model", name, "--exact", "--seed", SEED, *words(name), *times, minimum=2
     ) as here:
         invited = ("--invitations", here.invite_file(fitted.plan.info.clients))
-        fleet = ("--data", table, "--seed", SEED, *words(name), *invited)
+        fleet = ("--data", table, "--seed", SEED, "--exact", *words(name), *invited)
         here.processes.start("fleet", "devices", here.url, *fleet)
         here.processes.wait("fleet")
         told = json.loads(get(f"{here.url}/federation"))
         published = get(f"{here.url}/m/{told['model']}")
     info = fitted.plan.info
-    assert (told["mode"], told["label"]) == ("secure-sum", "")
+    assert (told["mode"], told["label"]) == ("secure-sum", "everybody can read sums without noise")
     assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(info), info.listed)
 
 

@@ -30,7 +30,12 @@ from tests.http.network import SEEDED, World, people
 TRAINING: dict[str, object] = {"rounds": 3, "clients": 10}
 METHODS = {name: algorithm(name).method for name in ALGORITHMS}
 READABLE_SUMS = [name for name, one in METHODS.items() if one.releases_counts or one.releases_pairs]
-EXACT_ALONE = ("fed-item-knn", "fed-order")  # of them those that have no form with noise
+EXACT_ALONE = (
+    "co-statistics",
+    "fed-item-knn",
+    "fed-order",
+    "item-means",
+)  # of them those that have no form with noise
 
 
 def plain_model(world: World) -> dict[str, np.ndarray]:
@@ -296,7 +301,7 @@ def test_sums_without_noise_are_served_only_where_operator_and_device_allow_them
     few = ChannelSettings(channel="secure-sum", minimum_cohort=10)
     least: dict[str, object] = {} if method == "fed-mostpop" else {"least": 2}
     world = World(tmp_path, people(), method, least, few)
-    with pytest.raises(SettingError, match=r"everybody can read sums without noise; .* say --exact to"):
+    with pytest.raises(SettingError, match=r"everybody can read sums without noise. .* say --exact."):
         replace(world.setup, exact=False).itinerary()
 
     async def scenario() -> list[str]:
@@ -319,7 +324,7 @@ def test_at_defaults_nothing_exact_is_published(name: str, tmp_path: Path) -> No
     world = World(tmp_path, people(), name, {})
     setup = replace(world.setup, preset=preset, channel=channel, exact=False)
     if name in EXACT_ALONE:
-        with pytest.raises(SettingError, match=r"everybody can read sums without noise; serve fed-ease, or"):
+        with pytest.raises(SettingError, match=r"everybody can read sums without noise. Serve fed-ease, or"):
             setup.itinerary()
         return
     assert setup.labels == {}
@@ -334,6 +339,7 @@ def test_noise_and_rounds_of_gradients_need_no_such_permission(tmp_path: Path) -
     private = World(tmp_path / "noisy", people(), "fed-ease", {"epsilon": 4.0, "hopeless": True}, noisy)
     for world in (private, World(tmp_path / "plain", people(), settings=TRAINING)):
         assert world.setup.labels == {}
+        assert world.setup.label == ("" if world is private else "sums without noise")
         replace(world.setup, exact=False).itinerary()
 
 

@@ -121,6 +121,27 @@ def test_the_first_release_ranks_until_the_second_is_complete(
     asyncio.run(scenario())
 
 
+def test_the_operator_alone_is_told_of_a_count_that_leaps_against_the_last_release(tmp_path: Path) -> None:
+    world = World(tmp_path, people(40, 30), "fed-item-knn", KNN, replace(CHANNEL, minimum_cohort=10))
+    cold = int(world.data.item_counts.argmin())
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.play(devices)
+        assert world.coordinator.status()["alarm"] == ""
+        for device in devices:
+            device.rows = History.private(np.union1d(device.rows.item, [cold]).astype(np.int32))
+        await renew(world)
+        await world.play(devices)
+        grown = (
+            f"item {cold} grew from {world.data.item_counts[cold]} to 40 owners: false histories look like this"
+        )
+        assert world.coordinator.status()["alarm"] == grown
+        assert "alarm" not in world.coordinator.about()
+
+    asyncio.run(scenario())
+
+
 def test_an_owner_is_told_that_the_first_release_still_ranks(tmp_path: Path) -> None:
     world = sums(tmp_path)
     told: list[dict[str, object]] = []

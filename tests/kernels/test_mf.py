@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.kernels.factorisation.sgd import train_pairs, train_user_pairs
+from murmura.lab.rivals.loops import train_pairs, train_user_pairs
 
 Table = NDArray[Any]
 USERS, ITEMS, FACTORS, PAIRS, NEGATIVES = 8, 12, 20, 600, 4

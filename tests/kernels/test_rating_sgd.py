@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from murmura.core.arrays import Floats
-from murmura.kernels.factorisation.sgd import RatingRates, RatingTables, visit_users
 from murmura.kernels.sparse import Sparse
+from murmura.lab.rivals.loops import RatingRates, RatingTables, visit_users
 from tests.kernels.test_sparse import matrix, sparse
 
 USERS, ITEMS, FACTORS, PASSES = 9, 13, 5, 6

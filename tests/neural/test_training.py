@@ -11,8 +11,7 @@ pytest.importorskip("torch", reason="torch is not installed: make test-neural in
 import torch
 
 from murmura.core.errors import SettingError
-from murmura.core.progress import SILENT
-from murmura.lab.neural.training_loop import BatchSchedule, one_thread_generator, optimise
+from murmura.lab.neural.training_loop import Fit, one_thread_generator, optimise
 
 TARGET = torch.tensor([[1.0, -2.0], [3.0, 0.5]])
 
@@ -25,7 +24,7 @@ def fitted(l2: float, epochs: int = 400, rate: float = 0.05) -> dict[str, NDArra
         return ((params["weight"] - TARGET) ** 2).sum() + ((params["bias"] - 1) ** 2).sum()
 
     with one_thread_generator(0) as generator:
-        return optimise(params, loss, 4, BatchSchedule(epochs, 2, rate, l2), generator, SILENT, None)
+        return optimise(params, loss, 4, Fit(epochs, 2, rate, l2), generator)
 
 
 def test_l2_enters_the_loss_of_weights_and_spares_biases() -> None:
@@ -44,7 +43,7 @@ def test_every_example_is_seen_once_per_epoch_in_another_order() -> None:
         return (params["weight"] ** 2).sum()
 
     with one_thread_generator(5) as generator:
-        optimise(params, loss, 7, BatchSchedule(2, 3, 0.1, 0.0), generator, SILENT, None)
+        optimise(params, loss, 7, Fit(2, 3, 0.1, 0.0), generator)
     epochs = [[i for _, part in seen[e : e + 3] for i in part] for e in (0, 3)]
     assert [sorted(epoch) for epoch in epochs] == [list(range(7))] * 2
     assert epochs[0] != epochs[1]
@@ -72,12 +71,4 @@ def test_a_lost_loss_is_refused_in_one_sentence() -> None:
         one_thread_generator(0) as generator,
         pytest.raises(SettingError, match=r"learning_rate must .* lower it"),
     ):
-        optimise(
-            params,
-            lambda c, e: params["weight"].sum(),
-            1,
-            BatchSchedule(1, 1, 0.1, 0.0),
-            generator,
-            SILENT,
-            None,
-        )
+        optimise(params, lambda c, e: params["weight"].sum(), 1, Fit(1, 1, 0.1, 0.0), generator)

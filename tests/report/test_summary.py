@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from murmura.evaluation.intervals import bootstrap_interval
-from murmura.evaluation.significance import compare_values
+from murmura.evaluation.significance import bootstrap_interval, compare_values
 from murmura.report.sections.differences import difference_table, seed_table
 from murmura.report.sections.metrics import both, front
 from murmura.report.summary import Results, named_tests, summarise

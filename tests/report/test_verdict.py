@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from murmura.evaluation.intervals import Interval
+from murmura.evaluation.significance import Interval
 from murmura.lab.papers.numbers import Better, difference, verdict
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.engine.run_folder import Run
-from murmura.lab.papers.reproduction_folder import ChosenEntry, ReproductionFolder, RowChoice
+from murmura.lab.papers.reproduction_folder import ReproductionFolder, RowChoice
+from murmura.studies.compare.comparison_plan import ComparisonEntry
 from murmura.studies.compare.folder import ComparisonFolder, read_runs, run_name
 from murmura.studies.scorer import open_folder
 from murmura.studies.search.folder import SearchFolder, Trial, best
@@ -34,7 +35,7 @@ def searched(folder: Path) -> SearchFolder:
 def reproduced(folder: Path) -> ReproductionFolder:
     run = Run.create(folder, {"experiment": {"name": "e", "metric": "P@10"}, "data": {"name": "d"}})
     found = ReproductionFolder(run)
-    won = ChosenEntry("row", "ease", {"l2": 3, "other": 1})
+    won = ComparisonEntry("row", "ease", {"l2": 3, "other": 1})
     found.write_choices([RowChoice("row", (won,)), RowChoice("x", (), "why")])
     for n in (1, 3):
         tried = Trial({"l2": n}, n / 10, 2.0, "ease", cpu=1.0, row="row")

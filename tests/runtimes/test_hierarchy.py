@@ -70,14 +70,14 @@ def test_groups_on_several_devices_train_what_a_household_trains(
     method, data = FederatedMethod(algorithm("fedsplit")()), interactions(ratings=True)
     groups = method.groups(data, SEED)
     plan, at_home = method.plan(data, SEED, groups), method.fit(data, SEED)
-    gathered = gather_members(plan.people, arrangement)
+    gathered, moved = gather_members(plan.people, arrangement)
     several = replace(plan)
-    vars(several)["people"] = gathered.people
+    vars(several)["people"] = gathered
     same(fit(several, runtime=InProcess()), replace(at_home, names=()))
-    once = gather_members(plan.people, "intermediate").bytes_moved
+    _, once = gather_members(plan.people, "intermediate")
     assert groups is not None
     others = np.bincount(groups.of[groups.of >= 0]) - 1 if copies is None else copies
-    np.testing.assert_array_equal(gathered.bytes_moved, once * others)
+    np.testing.assert_array_equal(moved, once * others)
 
 
 def test_every_level_is_told_what_it_reads() -> None:

@@ -8,8 +8,8 @@ import pytest
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.engine.prepared import prepare, whole_split
 from murmura.engine.protocol import protocol
-from murmura.evaluation.categories import category_bias, disparity
-from murmura.evaluation.intervals import seed_interval
+from murmura.evaluation.formulas import category_bias, disparity
+from murmura.evaluation.significance import seed_interval
 from murmura.lab.analyses.item_exposure import bias, frequencies, printed_bias
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder

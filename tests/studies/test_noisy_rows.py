@@ -5,8 +5,7 @@ from pathlib import Path
 
 from murmura.core.channel import EPSILON
 from murmura.data.sources.registry import load
-from murmura.studies.compare.comparison_plan import plan
-from murmura.studies.compare.noisy_rows import with_noisy_rows
+from murmura.studies.compare.comparison_plan import plan, with_noisy_rows
 from tests.cli.processes import murmura
 
 EMBEDDED = "ml-latest-small-2016"

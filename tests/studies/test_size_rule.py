@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import SettingError
-from murmura.lab.papers.plan_file import read_plan
-from murmura.lab.papers.rule_check import KnownTrials, fitted, known_trials, left_out, setting_name
+from murmura.lab.papers.plan_file import KnownTrials, fitted, known_trials, left_out, read_plan, setting_name
 from murmura.report import build
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.run import compare

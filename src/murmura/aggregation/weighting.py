@@ -21,7 +21,7 @@ from murmura.aggregation.criteria import Criterion
 from murmura.aggregation.priority import MOST
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
-from murmura.core.settings import settings
+from murmura.core.settings import Fraction, settings
 
 Score = Callable[[Floats], Floats]  # (clients, criteria), columns summing to 1 -> (clients,)
 LARGEST = 12  # criteria of a capacity: it has a value for every set of them
@@ -37,7 +37,7 @@ def _listed(value: Any) -> Any:
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 Numbers = Annotated[tuple[float, ...], BeforeValidator(_listed)]
-Capacity = Mapping[str, Annotated[float, Field(ge=0, le=1)]]
+Capacity = Mapping[str, Fraction]
 
 
 @settings

@@ -22,7 +22,7 @@ from murmura.core.consent import NonDisclosurePolicy, undisclosed_rows
 from murmura.core.errors import DivergenceError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Words, client_secrets, guest_secret, server_secret
-from murmura.core.settings import Count, Positive, settings
+from murmura.core.settings import Count, NonNegative, Positive, settings
 from murmura.kernels.factorisation.sgd import BprRates, train_triples, train_user_triples
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_grouped, draw_others, draw_places
 from murmura.kernels.philox import permute
@@ -130,7 +130,7 @@ class BprMf(PairwiseBaseline):
 
     factors: Count = 20  # length of the vectors
     alpha: Positive = 0.05  # learning rate
-    reg: Annotated[float, Field(ge=0)] | None = None  # None: alpha / 20
+    reg: NonNegative | None = None  # None: alpha / 20
     epochs: Count = 20  # each has as many triples as training rows
     order: Order = "user-grouped"  # which triples follow each other
     pi: Annotated[float, Field(gt=0, le=1)] = 1.0  # the fraction of everybody's rows that is learned from

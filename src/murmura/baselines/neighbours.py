@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
 
 from murmura.baselines.base import Baseline, RankingModel, popularity
 from murmura.baselines.shared_models import OwnItemTerms
@@ -21,7 +20,7 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, ScoreTerms
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import Count, Fraction, Positive, settings
+from murmura.core.settings import Count, Fraction, NonNegative, Positive, settings
 from murmura.kernels.similarity import Measure, nearest_rows, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, product_rows
 
@@ -81,7 +80,7 @@ class Neighbours(NeighbourMethod):
     model: ClassVar[type[NeighbourModel]]
     k: Count = 100  # neighbours that vote
     asymmetry: Fraction = 0.5  # of the cosine: 0.5 is the plain one; above it long histories weigh more
-    shrink: Annotated[float, Field(ge=0)] = 0.0  # distrust of similarities that rest on little
+    shrink: NonNegative = 0.0  # distrust of similarities that rest on little
     power: Positive = 1.0  # above 1 the nearest neighbours weigh more
     values: Literal["raw", "binary"] = "raw"  # the values as they come, or 1 for every row
     similarity: Measure = "cosine"  # how rows are compared

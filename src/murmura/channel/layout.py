@@ -84,6 +84,14 @@ class VectorLayout:
         for table in self.sends.tables:
             yield table, slice(at, at := at + self.rows(table) * table.width)
 
+    def places(self, table: str, round: int) -> tuple[TableSpec, slice, Longs]:
+        """A table, where it stands in the vector, and (rows,) where each row begins: -1, it does not travel."""
+        one, here = next(found for found in self.slices() if found[0].name == table)
+        place = np.full(one.rows, -1, np.int64)
+        rows = self.block(round) if one.space == "item" else np.arange(one.rows)
+        place[rows] = here.start + np.arange(len(rows)) * one.width
+        return one, here, place
+
     def block(self, round: int) -> Ints:
         """The items of a round, ascending."""
         return self.items[_half(len(self.items), round)] if self.half else self.items

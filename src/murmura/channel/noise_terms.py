@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import WITHOUT_NOISE, ChannelSettings
 from murmura.core.contract import Phase
 from murmura.core.errors import SettingError
 
@@ -175,7 +175,7 @@ class NoiseTerms:
     def sentence(self) -> str:
         """For people: what holds, for whom, against whom."""
         if not self:
-            return "sums without noise: nothing bounds what they reveal"
+            return f"{WITHOUT_NOISE}: nothing bounds what they reveal"
         return f"epsilon {self.epsilon:g} at delta {self.delta:.2g}, for {self.unit}; against {self.against}"
 
 

@@ -86,10 +86,7 @@ class ProvenChain(Chain):
 
     def vector_slice(self, table: str, round: int) -> VectorSlice:
         """Where a table stands, for compiled paths: as it is."""
-        one, here = next(found for found in self.layout.slices() if found[0].name == table)
-        place = np.full(one.rows, -1, np.int64)
-        rows = self.block(round) if one.space == "item" else np.arange(one.rows)
-        place[rows] = here.start + np.arange(len(rows)) * one.width
+        place = self.layout.places(table, round)[-1]
         return VectorSlice(place, np.inf, np.inf, 1.0)
 
     def device(self, update: Update, rng: Rng, round: int) -> Elements:
@@ -104,7 +101,12 @@ class ProvenChain(Chain):
 
     def vector(self, update: Update) -> Elements:
         """What a device shares and proves."""
-        items = self.claim.items
+        items, people = self.claim.items, self.claim.people
+        if len(update.own) > people:
+            raise FederationError(
+                f"a device must be of at most {people} people here, but {len(update.own)} share something; "
+                "take fewer people together."
+            )
         places = [np.searchsorted(items, own[np.isin(own, items)]) for own in update.own]
         return self.proven.vector([np.sort(one).astype(np.int64) for one in places])
 

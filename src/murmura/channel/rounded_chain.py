@@ -62,10 +62,7 @@ class RoundedChain(Chain):
 
     def vector_slice(self, table: str, round: int) -> VectorSlice:
         """Where and how a table travels, for compiled paths."""
-        one, here = next(found for found in self.layout.slices() if found[0].name == table)
-        place = np.full(one.rows, -1, np.int64)
-        rows = self.block(round) if one.space == "item" else np.arange(one.rows)
-        place[rows] = here.start + np.arange(len(rows)) * one.width
+        one, here, place = self.layout.places(table, round)
         if one.exact is not None:  # no clip, and whole numbers are multiples of 1: rounding leaves them
             return VectorSlice(place, np.inf, float(one.exact.largest), 1.0)
         bound, longest = _bound(self.settings, one), self.settings.clip if self.noisy else np.inf

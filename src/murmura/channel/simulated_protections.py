@@ -7,8 +7,8 @@ from functools import partial
 
 from murmura.channel.chain import Chain
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.core.contract import Total
 from murmura.core.plugins import imported
-from murmura.core.rng import Words
 
 _LAB = "murmura.lab.protections"
 # what makes the channel of a phase whose noise is another than that of two aggregators, and its terms
@@ -16,6 +16,6 @@ mechanism_chain: Callable[[], Callable[..., Chain]] = partial(imported, f"{_LAB}
 mechanism_terms: Callable[[], Callable[..., NoiseTerms]] = partial(
     imported, f"{_LAB}.mechanisms:mechanism_terms"
 )
-# what adds up vectors by another protocol; its docstring says what it takes and gives
-protected_sum: Callable[[], Callable[..., tuple[Words, tuple[int, ...], int] | None]]
+# what takes the sum of an exchange by another protocol
+protected_sum: Callable[[], Callable[..., Total | None]]
 protected_sum = partial(imported, f"{_LAB}.sum_protocol:protected_sum")

@@ -68,7 +68,7 @@ COMMANDS: Registry[Command] = Registry(
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
     "search plan": "murmura.lab.papers.plan_file:read_plan",
-    "rule check": "murmura.lab.papers.rule_check:check_rule",
+    "rule check": "murmura.lab.papers.plan_file:check_rule",
     "tracker": "murmura.lab.mlflow_tracker:MlflowTracker",
 }
 
@@ -88,27 +88,18 @@ class Commands(TyperGroup):
         return [*COMMANDS, *super().list_commands(ctx)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name; one that cannot be imported stands in the list all the same."""
+        """The command of that name; one that cannot be imported is refused, though the list has it."""
         if self.listing and cmd_name in COMMANDS:
             return TyperCommand(cmd_name, help=_about(cmd_name))
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        try:
-            return _command(cmd_name, COMMANDS.get(cmd_name))
-        except MurmuraError as error:
-            return _command(cmd_name, _broken(error))
+        return _command(cmd_name, COMMANDS.get(cmd_name))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The list of all commands."""
         self.listing = True
         super().format_commands(ctx, formatter)
         self.listing = False
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """What the words ask for; a broken command of another package says so in its own sentence."""
-        if args and args[0] in COMMANDS:
-            COMMANDS.get(args[0])
-        return super().resolve_command(ctx, args)
 
 
 def _about(name: str) -> str:
@@ -119,14 +110,6 @@ def _about(name: str) -> str:
         return str(error)
     said = found.info.help if isinstance(found, typer.Typer) else found.__doc__
     return inspect.cleandoc(said if isinstance(said, str) else "")
-
-
-def _broken(error: MurmuraError) -> Callable[[], None]:
-    def broken() -> None:
-        raise error
-
-    broken.__doc__ = str(error)
-    return broken
 
 
 def _command(name: str, found: Command) -> Any:

@@ -69,7 +69,7 @@ Log = Annotated[
 ]
 Csv = Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]
-# nobody else is told, and an address where nobody is fails in seconds instead of minutes
+# no telemetry, and a wrong address fails in seconds instead of minutes
 QUIETLY = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 Tracker = Any  # an experiment tracker that is connected
 Reading = dict[str, Any]  # what the flags about reading data say, as arguments of `load`
@@ -297,7 +297,7 @@ def team(workers: int, cluster: str = "", tls: Path | None = None) -> WorkerTeam
 
 
 def tracker(target: str) -> Tracker | None:
-    """Who is told, by what --log says; None: nobody. Refuses before any work what cannot be told later."""
+    """The tracker that --log names, or None. A wrong one is refused before any work."""
     from murmura.cli.app import of_the_lab
 
     if not target:

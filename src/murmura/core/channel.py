@@ -19,6 +19,7 @@ from murmura.core.update import Arrays
 
 Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 READABLE = "the server can read each update"  # the label of everything that is not a secure sum
+WITHOUT_NOISE = "sums without noise"  # of any federation without epsilon
 EXACT = "everybody can read sums without noise"  # of a method that makes counts public, without epsilon
 EPSILON = 4.0  # of a release that is served, or compared with the exact one, where nobody gives another
 SUM_PROTOCOLS = ("shares", "masks", "ckks")  # in simulations alone; `lab.protections` has them
@@ -126,7 +127,7 @@ class ChannelSettings:
         """What the server gets to read of the devices, in a few words."""
         if self.label:
             return "each update"
-        return "sums without noise" if self.epsilon is None else "noisy sums"
+        return WITHOUT_NOISE if self.epsilon is None else "noisy sums"
 
     def summary(self) -> str:
         """One line for reports and ledgers."""

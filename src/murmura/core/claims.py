@@ -30,6 +30,11 @@ class PairsClaim:
     rows: tuple[int, int] | None  # the words of these ranks are sent, first and last + 1; None: all
 
     @property
+    def people(self) -> int:
+        """As many as were counted."""
+        return self.counted.people
+
+    @property
     def items(self) -> Ints:
         """(n,) those that were counted."""
         return self.counted.items

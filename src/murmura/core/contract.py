@@ -226,7 +226,7 @@ class Algorithm(ABC):
     uses_features: ClassVar[bool] = False  # whether its clients need to know the features of the items
     holds: ClassVar[Literal["history", "samples"]] = "history"  # what a client of it holds
     releases_counts: ClassVar[bool] = False  # whether a phase of it makes the counts of items public
-    releases_pairs: ClassVar[bool] = False  # whether everybody can work out counts of pairs from its model
+    releases_pairs: ClassVar[bool] = False  # whether its model shows everybody sums: pairs, or item means
     bears_noise: ClassVar[bool] = False  # whether it can do with sums that noise was added to
 
     @property
@@ -377,6 +377,10 @@ class Algorithm(ABC):
 
     def release_difference(self, server: ServerState) -> str:
         """What the sums of a second release tell beyond those of the first, for people; "" of a first one."""
+        return ""
+
+    def alarm(self, server: ServerState) -> str:
+        """What of a release an operator should look at, in one line; "" of nothing."""
         return ""
 
     def breach(self, server: ServerState) -> str:

@@ -24,7 +24,9 @@ from murmura.core.errors import SettingError, did_you_mean
 
 T = TypeVar("T")
 Count = Annotated[int, Field(ge=1)]
+Times = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # `field(..., metadata=PRIVATE)`: what this setting holds was made from private data and may not be published
 PRIVATE = {"private": True}

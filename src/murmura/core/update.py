@@ -37,6 +37,12 @@ class SparseRows:
         """No rows of a table that wide."""
         return SparseRows(np.empty(0, np.int32), np.empty((0, width), dtype))
 
+    def dense(self, rows: int, dtype: Any = np.float64) -> NDArray[Any]:
+        """The whole table of so many rows, zero where nothing is said."""
+        whole = np.zeros((rows, *self.values.shape[1:]), dtype)
+        whole[self.index] = self.values
+        return whole
+
     def __add__(self, other: SparseRows) -> SparseRows:
         index, place = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
         total = np.zeros((len(index), *self.values.shape[1:]), self.values.dtype)

@@ -13,7 +13,7 @@ from murmura.core.catalogue import Dataset, Relation
 from murmura.core.features import ItemFeatures, encode_features, readable_predicate
 from murmura.core.interactions import SampleTable
 
-FEW = 10  # holders whose samples are told one by one
+FEW = 10  # holders whose samples are listed one by one
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -109,7 +109,4 @@ def _labels(relation: Relation | None) -> dict[str, int] | None:
 
 
 def _date(seconds: int) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return f"{seconds} s"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -12,7 +12,7 @@ from pydantic import Field
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import Count, field_names, settings
-from murmura.data.repeats import by_pair, ends_pair
+from murmura.data.repeats import by_pair
 from murmura.data.splits.rule import without_defaults
 
 
@@ -26,9 +26,8 @@ class LatestPerPair:
 
     def apply(self, data: Interactions) -> Interactions:
         """Of equal times the later row of the source stays."""
-        order = by_pair(data)
-        kept = order[ends_pair(data, order)]
-        return data.rows(np.sort(kept) if self.order == "source" else kept)
+        order, last = by_pair(data)
+        return data.rows(np.sort(order[last]) if self.order == "source" else order[last])
 
 
 @settings

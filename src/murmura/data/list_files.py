@@ -142,11 +142,9 @@ def read_lists(path: Path, data: Interactions, form: str = "auto") -> RankedList
 def _guess(path: Path, first: str) -> str:
     """The form the first line shows."""
     fields = tuple(first.split("\t"))
-    if fields == OURS:
-        return "murmura"
-    headed = [name for name, form in FORMATS.items() if form.lists and fields == form.lists]
-    if headed:
-        return headed[0]
+    headers = {OURS: "murmura", **{form.lists: name for name, form in FORMATS.items() if form.lists}}
+    if fields in headers:
+        return headers[fields]
     if len(first.split()) == 6:
         return "trec"
     if len(fields) == 3:

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError
 from murmura.core.settings import Flag, as_dict, field_names, settings
-from murmura.data.graphs.feature_table import with_names
-from murmura.data.graphs.own_features import FeatureFiles, with_features
+from murmura.data.graphs.feature_files import FeatureFiles, with_features, with_names
 from murmura.data.tables.own_layout import TableReading
 from murmura.data.user_tables import attributes_of_file
 

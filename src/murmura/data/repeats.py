@@ -45,50 +45,43 @@ def place_in_history(data: Interactions, *keys: Key) -> Longs:
 DuplicateRule = Literal["keep", "latest", "sum", "refuse"]
 
 
-def by_pair(data: Interactions) -> Longs:
-    """The rows ordered by user, item and time; of equal times the later row of the source comes last."""
+def by_pair(data: Interactions) -> tuple[Longs, Bools]:
+    """The rows by user, item and time, equal ones in their order; and which of these are the last of a pair."""
     time = np.zeros(len(data), np.int64) if data.time is None else data.time
-    return order_by(data.user, data.item, time)
-
-
-def ends_pair(data: Interactions, order: Longs) -> Bools:
-    """Which places of `by_pair` hold the latest row of their pair."""
+    order = order_by(data.user, data.item, time)
     user, item = data.user[order], data.item[order]
-    last = np.ones(len(data), np.bool_)
+    last: Bools = np.ones(len(data), np.bool_)
     last[:-1] = (user[1:] != user[:-1]) | (item[1:] != item[:-1])
-    return last
+    return order, last
 
 
-def repeated_rows(data: Interactions) -> int:
-    """How many rows are not the latest of their pair."""
-    return int(len(data) - ends_pair(data, by_pair(data)).sum())
+def latest_rows(data: Interactions) -> Longs:
+    """For every row the latest row of its pair; of equal times the later row of the source."""
+    order, last = by_pair(data)
+    latest: Longs = np.empty(len(data), np.int64)
+    latest[order] = order[last][np.cumsum(last) - last]
+    return latest
 
 
-def latest_rows(data: Interactions) -> tuple[Bools, Longs]:
-    """Which rows are the latest of their pair, and for every row which row that is."""
-    order = by_pair(data)
-    last = ends_pair(data, order)
-    is_latest: Bools = np.zeros(len(data), np.bool_)
-    is_latest[order[last]] = True
-    latest = np.empty(len(data), np.int64)
-    pair = np.concatenate(([0], np.cumsum(last)[:-1])) if len(data) else np.zeros(0, np.int64)
-    latest[order] = order[last][pair]
-    return is_latest, latest
+def is_latest(data: Interactions) -> Bools:
+    """Which rows are the latest of their pair."""
+    latest: Bools = latest_rows(data) == np.arange(len(data))
+    return latest
 
 
 def merge_duplicates(data: Interactions, rule: DuplicateRule) -> Interactions:
     """The rows that a rule leaves, in their order."""
     if rule in ("keep", "refuse"):
         return data
-    is_latest, latest = latest_rows(data)
     if rule == "sum":
-        summed: Floats = np.bincount(latest, data.value, minlength=len(data)).astype(np.float64)
+        summed: Floats = np.bincount(latest_rows(data), data.value, minlength=len(data)).astype(np.float64)
         data = replace(data, value=summed)
-    return data.rows(is_latest)
+    return data.rows(is_latest(data))
 
 
-def duplicates_sentence(rows: int, rule: DuplicateRule) -> str:
+def duplicates_sentence(data: Interactions, rule: DuplicateRule) -> str:
     """What a reader must know of repeated pairs; "" of none."""
+    rows = int((~is_latest(data)).sum())
     if not rows:
         return ""
     many = "1 row repeats a pair" if rows == 1 else f"{rows:,} rows repeat a pair"
@@ -106,8 +99,7 @@ ABOVE_ZERO = float(np.nextafter(0, 1))  # where nobody set a threshold and some 
 def liked(data: Interactions, positive_from: float) -> Bools:
     """Which rows are likes: their own value reaches the threshold, and so does the latest of their pair."""
     reaches: Bools = data.value >= positive_from
-    _, latest = latest_rows(data)
-    return reaches & reaches[latest]
+    return reaches & reaches[latest_rows(data)]
 
 
 def positives_of(name: str, data: Interactions, positive_from: float) -> Interactions:

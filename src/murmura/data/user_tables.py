@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import polars as pl
 
 from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
 from murmura.core.interactions import Attributes, Vocabulary
 from murmura.core.schedule import Grouping
-from murmura.data.tables.column_kinds import TextLayout
+from murmura.data.tables.column_kinds import TextLayout, numbers_of
 from murmura.data.tables.text_file import read_text
 from murmura.data.tables.text_table import lines
 
-WORDS = {"true": 1.0, "false": 0.0}
+WORDS = {"true": "1", "false": "0"}
 
 
 def attributes_of_file(path: Path, users: Vocabulary, user: str = "user") -> Attributes:
@@ -33,21 +31,26 @@ def attributes_of_file(path: Path, users: Vocabulary, user: str = "user") -> Att
             f"{path}: it must have a column '{user}' and columns of attributes, each once, but has "
             f"{', '.join(header)}; name yours."
         )
-    place = header.index(user)
-    named = [(at, name) for at, name in enumerate(header) if at != place]
-    found = {name: np.full(len(users), np.nan) for _, name in named}
+    codes = users.find([row[header.index(user)] for row in rows])
     seen: dict[int, int] = {}
-    codes = users.find([row[place] for row in rows])
-    for line, (row, code) in enumerate(zip(rows, codes.tolist()), start=2):
+    for line, code in enumerate(codes.tolist(), start=2):
         if code >= 0 and seen.setdefault(code, line) != line:
             raise DataError(
-                f"{path}, line {line}: a user must have one row, but '{row[place]}' has another on line "
-                f"{seen[code]}; keep one."
+                f"{path}, line {line}: a user must have one row, but '{users.labels[code]}' has another on "
+                f"line {seen[code]}; keep one."
             )
-        for at, name in named:
-            value = _number(path, line, name, row[at])
-            if code >= 0:
-                found[name][code] = value
+    found = {name: np.full(len(users), np.nan) for name in header if name != user}
+    for name, column in found.items():
+        texts = pl.Series([row[header.index(name)] for row in rows], dtype=pl.String)
+        numbers = numbers_of(texts.str.to_lowercase().replace(WORDS))
+        good = numbers.is_between(0, 1).fill_null(False)
+        if not good.all():
+            place = good.arg_min() or 0
+            raise DataError(
+                f"{path}, line {place + 2}, column '{name}': an attribute must be a number from 0 to 1, or "
+                f"true or false, but is '{texts[place]}'; fix it."
+            )
+        column[codes[codes >= 0]] = numbers.to_numpy()[codes >= 0]
     return found
 
 
@@ -62,19 +65,6 @@ def _table(path: Path) -> tuple[list[str], list[list[str]]]:
                 f"{path}, line {line}: a row must have {len(header)} fields, but has {len(row)}; fix it."
             )
     return header, rows
-
-
-def _number(path: Path, line: int, name: str, text: str) -> float:
-    try:
-        value = WORDS[text.lower()] if text.lower() in WORDS else float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= 1:
-        raise DataError(
-            f"{path}, line {line}, column '{name}': an attribute must be a number from 0 to 1, or true or "
-            f"false, but is '{text}'; fix it."
-        )
-    return value
 
 
 ALONE = -1
@@ -111,16 +101,24 @@ def random_groups(n_users: int, seed: int, smallest: int = SMALLEST, largest: in
     return ClientGroups(tuple(str(n + 1) for n in range(len(ends) + 1)), of)
 
 
-def groups_of_column(users: Vocabulary, user: Iterable[Any], group: Iterable[Any]) -> ClientGroups:
-    """From two columns: a user's own id, and the name of her group ("" = none), in any number of rows."""
+def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str = "group") -> ClientGroups:
+    """From a table with a header (CSV, or separated by tabs): its columns `user` and `group`.
+
+    A user may have any number of rows, and "" is no group. The table of ratings itself serves when it has such
+    a column. Users whom the data does not know are passed over; users whom the table does not name stand alone.
+    """
+    header, rows = _table(path)
+    for name in (user, group):
+        if name not in header:
+            raise DataError(f"{path}: it must have a column '{name}', but has {', '.join(header)}; name yours.")
+    who, which = header.index(user), header.index(group)
     named: dict[int, str] = {}
-    ids = list(user)
-    for who, code, label in zip(ids, users.find(ids).tolist(), map(str, group)):
-        if code < 0 or not label:
-            continue
-        if named.setdefault(code, label) != label:
+    for row, code in zip(rows, users.find([row[who] for row in rows]).tolist()):
+        label = row[which]
+        if code >= 0 and label and named.setdefault(code, label) != label:
             raise DataError(
-                f"a user must be in one group, but user {who!r} is in '{named[code]}' and '{label}'; keep one."
+                f"a user must be in one group, but user {row[who]!r} is in '{named[code]}' and '{label}'; "
+                "keep one."
             )
     if not named:
         raise DataError("at least one known user must be in a group, but none is; check the ids of the groups.")
@@ -129,17 +127,3 @@ def groups_of_column(users: Vocabulary, user: Iterable[Any], group: Iterable[Any
     of = np.full(len(users), ALONE, np.int32)
     of[list(named)] = [place[label] for label in named.values()]
     return ClientGroups(labels, of)
-
-
-def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str = "group") -> ClientGroups:
-    """From a table with a header (CSV, or separated by tabs): its columns `user` and `group`.
-
-    The table of ratings itself serves when it has such a column. Users whom the data does not know are passed
-    over; users whom the table does not name stand alone.
-    """
-    header, rows = _table(path)
-    for name in (user, group):
-        if name not in header:
-            raise DataError(f"{path}: it must have a column '{name}', but has {', '.join(header)}; name yours.")
-    who, which = header.index(user), header.index(group)
-    return groups_of_column(users, [row[who] for row in rows], [row[which] for row in rows])

@@ -99,9 +99,13 @@ class Federation:
     @staticmethod
     def begin(plan: RoundPlan, kernel: Kernel | None = None) -> Federation:
         """Before the first round."""
-        server = plan.algorithm.server_init(plan.info, Rng(plan.server_secret))
-        tally = Tally.empty(plan.people, plan.info.items)
-        f = Federation(plan, server, first_states(plan, kernel), tally, kernel)
+        server, people = plan.algorithm.server_init(plan.info, Rng(plan.server_secret)), plan.people
+        if kernel is not None:
+            states = kernel.init_clients(plan.info, people)
+        else:
+            init, every = plan.algorithm.client_init, range(people.clients)
+            states = stacked([init(plan.info, people.history(one, 0), people.rng(one, 0)) for one in every])
+        f = Federation(plan, server, states, Tally.empty(people, plan.info.items), kernel)
         if plan.channel.on:
             f.held = ModelDownloads.begin(f.downloads, plan.info.listed, plan.people.clients)
         return f
@@ -266,15 +270,3 @@ def failure(who: str, round: int, phase: str, stage: str, error: Exception) -> F
     return FederationError(
         f"{who} failed in round {round} of phase '{phase}' at {stage}: {type(error).__name__}: {error}"
     )
-
-
-def first_states(plan: RoundPlan, kernel: Kernel | None) -> States:
-    """`client_init` of every client."""
-    people = plan.people
-    if kernel is not None:
-        return kernel.init_clients(plan.info, people)
-    each = [
-        plan.algorithm.client_init(plan.info, people.history(client, 0), people.rng(client, 0))
-        for client in range(people.clients)
-    ]
-    return stacked(each)

@@ -77,8 +77,15 @@ class Sealed:
                 "the test part must be opened for one choice, but this is another than the one it was opened "
                 "for; make every choice on the validation part first, and open it once."
             )
-        if run is not None:
-            _write_down(run, final, self.about)
+        if run is not None and not run.has(FILE):
+            run.write_json(FILE, {"choice": final, "at": now(), **self.about})
+        elif run is not None:
+            kept = run.read(FILE)
+            if kept.get("choice") != final or kept.get("parts") != self.about["parts"]:
+                raise RunError(
+                    f"{run.path} must open the test part for one choice, but it did for another at "
+                    f"{kept.get('at')}; a choice made after that has seen the test part: start in a new folder."
+                )
         self.__choice = final
         return self.__whole
 
@@ -93,19 +100,6 @@ def _pairs(user: Ints, item: Ints, over: Interactions) -> Longs:
     """Each pair as one number."""
     codes: Longs = user.astype(np.int64) * over.n_items + item
     return codes
-
-
-def _write_down(run: Run, choice: Choice, about: dict[str, Any]) -> None:
-    """Keep the choice in the folder, before a test row is seen; refuses a folder that keeps another."""
-    if not run.has(FILE):
-        run.write_json(FILE, {"choice": choice, "at": now(), **about})
-        return
-    kept = run.read(FILE)
-    if kept.get("choice") != choice or kept.get("parts") != about["parts"]:
-        raise RunError(
-            f"{run.path} must open the test part for one choice, but it did for another at {kept.get('at')}; "
-            "a choice made after that has seen the test part: start in a new folder."
-        )
 
 
 def refuse_opened(run: Run) -> None:

@@ -18,15 +18,6 @@ FIRST = 5  # terms that a sentence names; the others are added up
 
 
 @dataclass(frozen=True)
-class Reason:
-    """The own item nearest to a shown one."""
-
-    item: int
-    nearest: int  # -1: the person has no item of her own
-    cosine: float
-
-
-@dataclass(frozen=True)
 class TermReason:
     """One of the terms that add up to the score of a shown item."""
 
@@ -79,15 +70,12 @@ def item_vectors(model: Model) -> Floats:
     return np.asarray(vectors, np.float64)
 
 
-def reasons(vectors: Floats, own: Ints, shown: Ints) -> list[Reason]:
-    """For every shown item the own item with the largest cosine; of equal ones the lower."""
+def nearest_own(vectors: Floats, own: Ints, shown: Ints) -> list[tuple[int, float]]:
+    """For every shown item the own item with the largest cosine, of equal ones the lower; -1: there is none."""
     if not len(own):
-        return [Reason(int(item), -1, 0.0) for item in shown]
+        return [(-1, 0.0)] * len(shown)
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(norms > 0, norms, 1.0)
     cosines = unit[shown] @ unit[own].T  # (shown, own)
     nearest = cosines.argmax(axis=1)
-    return [
-        Reason(int(item), int(own[place]), float(cosines[row, place]))
-        for row, (item, place) in enumerate(zip(shown, nearest))
-    ]
+    return list(zip(own[nearest].tolist(), cosines[np.arange(len(shown)), nearest].tolist()))

@@ -117,6 +117,11 @@ class Run(PartFiles):
         return printable(self.read_object("status.json").get("status", unmarked))
 
     @property
+    def at(self) -> str:
+        """When that was marked."""
+        return printable(self.read_object("status.json").get("at", ""))
+
+    @property
     def error(self) -> str:
         """Why it failed or was interrupted."""
         return printable(self.read_object("status.json").get("error", ""))

@@ -70,7 +70,7 @@ class Evaluation:
 
 def evaluate(
     lists: RankedLists,
-    split: Split,
+    split: Split | Relevance,
     *,
     cutoffs: tuple[int, ...] = (10,),
     relevant_from: float | None = None,
@@ -83,7 +83,8 @@ def evaluate(
     Args:
         lists: One ranked list per user, in any order; users without a test row are ignored, and a user with
             test rows but no list counts as one with an empty list.
-        split: Where the lists came from; only its test part decides what is relevant.
+        split: Where the lists came from; only its test part decides what is relevant. For many lists and one
+            split, its `Relevance`.
         cutoffs: The list lengths to score at; the lists must be at least as long as the largest.
         relevant_from: The value from which a test row is relevant; None = every test row.
         gini_catalogue: What N is in G and Gini: the whole catalogue (FPL, FedeRank) or the training items
@@ -91,26 +92,7 @@ def evaluate(
         metrics: Keys of `METRICS`.
         categories: Which items carry which labels; needed by BD alone.
     """
-    return measure(
-        lists,
-        Relevance.of(split, relevant_from),
-        cutoffs=cutoffs,
-        gini_catalogue=gini_catalogue,
-        metrics=metrics,
-        categories=categories,
-    )
-
-
-def measure(
-    lists: RankedLists,
-    truth: Relevance,
-    *,
-    cutoffs: tuple[int, ...] = (10,),
-    gini_catalogue: GiniCatalogue = "all",
-    metrics: tuple[str, ...] = DEFAULT_METRICS,
-    categories: Relation | None = None,
-) -> Evaluation:
-    """`evaluate` against a test part that was read before: for many lists and one split."""
+    truth = split if isinstance(split, Relevance) else Relevance.of(split, relevant_from)
     rows = [metric_of(key) for key in metrics]
     check_cutoffs(cutoffs, lists)
     whole = replace(cut_at(lists, truth, max(cutoffs)), gini_catalogue=gini_catalogue, categories=categories)

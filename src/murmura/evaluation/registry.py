@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.core.plugins import Registry, unknown_name
-from murmura.evaluation import accuracy, beyond_accuracy, categories
+from murmura.evaluation import formulas
 from murmura.evaluation.relevance import TopKView
 
 Better = Literal["higher", "lower", "zero"]
@@ -75,27 +75,27 @@ class LabelMetric(Metric):
 Row = UserMetric | SystemMetric | LabelMetric
 
 _ROWS: tuple[Row, ...] = (
-    UserMetric("P", "precision", "higher", accuracy.precision),
-    UserMetric("R", "recall", "higher", accuracy.recall),
-    SystemMetric("F1", "F1 of the mean precision and recall", "higher", accuracy.f1_of_means),
-    UserMetric("F1u", "mean of the users' F1", "higher", accuracy.f1_per_user),
-    UserMetric("HR", "hit rate", "higher", accuracy.hit_rate),
-    UserMetric("nDCG", "nDCG, binary", "higher", accuracy.ndcg),
-    UserMetric("nDCGg", "nDCG, graded", "higher", accuracy.graded_ndcg),
-    UserMetric("nDCGt", "DCG: equation 2.8 of the thesis as printed", "higher", accuracy.thesis_ndcg),
-    UserMetric("MRR", "mean reciprocal rank", "higher", accuracy.reciprocal_rank),
-    UserMetric("MAP", "mean average precision", "higher", accuracy.average_precision),
-    SystemMetric("IC", "item coverage (count)", "higher", beyond_accuracy.item_coverage),
-    SystemMetric("G", "1 - Gini index", "higher", beyond_accuracy.gini_diversity),
-    SystemMetric("Gini", "Gini index", "lower", beyond_accuracy.gini),
-    SystemMetric("SE", "Shannon entropy (bits)", "higher", beyond_accuracy.shannon_entropy),
-    UserMetric("ACLT", "long-tail items in the list", "higher", beyond_accuracy.long_tail_count, over="all"),
-    SystemMetric("PopREO", "equal opportunity of head and tail", "lower", beyond_accuracy.equal_opportunity),
-    SystemMetric("PopRSP", "statistical parity of head and tail", "lower", beyond_accuracy.statistical_parity),
-    UserMetric("EPC", "expected popularity complement", "higher", beyond_accuracy.popularity_complement),
-    UserMetric("EFD", "expected free discovery (bits)", "higher", beyond_accuracy.free_discovery),
-    LabelMetric("BD", "bias disparity", "zero", categories.bias_disparity),
-    LabelMetric("BDu", "bias disparity by group of users", "zero", categories.bias_disparity_of_groups),
+    UserMetric("P", "precision", "higher", formulas.precision),
+    UserMetric("R", "recall", "higher", formulas.recall),
+    SystemMetric("F1", "F1 of the mean precision and recall", "higher", formulas.f1_of_means),
+    UserMetric("F1u", "mean of the users' F1", "higher", formulas.f1_per_user),
+    UserMetric("HR", "hit rate", "higher", formulas.hit_rate),
+    UserMetric("nDCG", "nDCG, binary", "higher", formulas.ndcg),
+    UserMetric("nDCGg", "nDCG, graded", "higher", formulas.graded_ndcg),
+    UserMetric("nDCGt", "DCG: equation 2.8 of the thesis as printed", "higher", formulas.thesis_ndcg),
+    UserMetric("MRR", "mean reciprocal rank", "higher", formulas.reciprocal_rank),
+    UserMetric("MAP", "mean average precision", "higher", formulas.average_precision),
+    SystemMetric("IC", "item coverage (count)", "higher", formulas.item_coverage),
+    SystemMetric("G", "1 - Gini index", "higher", formulas.gini_diversity),
+    SystemMetric("Gini", "Gini index", "lower", formulas.gini),
+    SystemMetric("SE", "Shannon entropy (bits)", "higher", formulas.shannon_entropy),
+    UserMetric("ACLT", "long-tail items in the list", "higher", formulas.long_tail_count, over="all"),
+    SystemMetric("PopREO", "equal opportunity of head and tail", "lower", formulas.equal_opportunity),
+    SystemMetric("PopRSP", "statistical parity of head and tail", "lower", formulas.statistical_parity),
+    UserMetric("EPC", "expected popularity complement", "higher", formulas.popularity_complement),
+    UserMetric("EFD", "expected free discovery (bits)", "higher", formulas.free_discovery),
+    LabelMetric("BD", "bias disparity", "zero", formulas.bias_disparity),
+    LabelMetric("BDu", "bias disparity by group of users", "zero", formulas.bias_disparity_of_groups),
 )
 
 DEFAULT_METRICS = ("P", "R", "nDCG", "IC", "G")  # the table of `compare`

@@ -24,7 +24,7 @@ def discounts(k: int) -> Floats:
 class Relevance:
     """The evaluated users (any test row) and the relevant test items of each (value >= threshold).
 
-    Build it once with `of` and pass it to `measure` to score many lists against the same test part.
+    Build it once with `of` and pass it to `evaluate` to score many lists against the same test part.
     """
 
     train: Interactions
@@ -58,11 +58,6 @@ class Relevance:
         return Relevance(
             split.train, users.astype(np.int32), start, rows.index[keep], value[keep], float(relevant_from)
         )
-
-    @property
-    def n_items(self) -> int:
-        """The size of the whole catalogue."""
-        return self.train.n_items
 
     @cached_property
     def size(self) -> Longs:
@@ -158,7 +153,7 @@ class TopKView:
     @cached_property
     def times(self) -> Longs:
         """How often each item of the catalogue is shown."""
-        return np.bincount(self.shown, minlength=self.truth.n_items)
+        return np.bincount(self.shown, minlength=self.truth.train.n_items)
 
     def mean(self, per_user: Floats) -> float:
         """The average over the users with a relevant item."""
@@ -171,7 +166,7 @@ def cut_at(lists: RankedLists, truth: Relevance, k: int) -> TopKView:
 
     item = _aligned(lists, truth, k)
     entry = np.empty_like(item)
-    repeated = find_hits(item, truth.start, truth.item, truth.n_items, entry)
+    repeated = find_hits(item, truth.start, truth.item, truth.train.n_items, entry)
     if repeated >= 0:
         who = truth.train.users.labels[truth.users[repeated]]
         raise DataError(f"a list must not show an item twice, but the list of user {who} does.")
@@ -188,9 +183,10 @@ def _aligned(lists: RankedLists, truth: Relevance, k: int) -> Ints:
     if np.count_nonzero(row >= 0) != len(codes):
         raise DataError("lists must have one row per user, but some user has several; keep one of them.")
     item = np.ascontiguousarray(lists.item[:, :k], np.int32)
-    if item.size and item.max() >= truth.n_items:
+    if item.size and item.max() >= truth.train.n_items:
         raise DataError(
-            f"lists must name items of the catalogue by codes below {truth.n_items}, but one is {item.max()}."
+            f"lists must name items of the catalogue by codes below {truth.train.n_items}, but one is "
+            f"{item.max()}."
         )
     mine = row[truth.users]
     aligned = item[mine] if len(item) else np.full((len(mine), k), NO_ITEM, np.int32)

@@ -21,7 +21,7 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import NO_ITEM, RankedLists
 from murmura.core.rng import client_secrets
-from murmura.evaluation.measure import Evaluation, measure
+from murmura.evaluation.measure import Evaluation, evaluate
 from murmura.evaluation.registry import UserMetric, metric_of
 from murmura.evaluation.relevance import Relevance
 
@@ -70,7 +70,7 @@ def evaluate_sampled(
     wanted = tuple(row.key for row in rows if isinstance(row, UserMetric) and row.over == "relevant")
     truth = Relevance.of(split, relevant_from)
     lists = sampled_lists(answer, split.data, truth, how, max(cutoffs))
-    found = [measure(one, truth, cutoffs=cutoffs, metrics=wanted) for one in lists]
+    found = [evaluate(one, truth, cutoffs=cutoffs, metrics=wanted) for one in lists]
     values = {key: float(np.mean([one.values[key] for one in found])) for key in found[0].values}
     columns: dict[str, Floats] = {
         key: np.mean([one.per_user[key] for one in found], axis=0) for key in found[0].per_user

@@ -88,7 +88,7 @@ def disclose(u: Index, row: Index, sent: Bytes, disclosed: Longs) -> None:
     sent[row] = 1
 
 
-@compiled
+@compiled(inline=True)
 def shares_row(people: FlatPopulation, u: Index, row: int, round_: Word) -> bool:
     """Whether client u shares a row of its history in an exchange that uses every row once."""
     if people.everything:
@@ -99,21 +99,40 @@ def shares_row(people: FlatPopulation, u: Index, row: int, round_: Word) -> bool
     return coin_at(people.secrets[u], round_, _COINS, place, chance)
 
 
+def draw_consent(start: Longs, consent: Floats, secrets: Words, round_: int, per_round: bool) -> Bytes:
+    """(rows,) the coin of every row of every client, which says whether it is shared in a round."""
+    send = np.empty(len(consent), np.uint8)
+    purpose = _CONSENT if per_round else _COINS
+    _flip_coins(start, np.ascontiguousarray(consent), secrets, np.uint64(round_), purpose, send)
+    return send
+
+
+@compiled
+def _flip_coins(
+    start: Longs, consent: Floats, secrets: Words, round_: Word, purpose: Word, send: Bytes
+) -> None:
+    for client in range(len(start) - 1):
+        for row in range(start[client], start[client + 1]):
+            send[row] = coin_at(secrets[client], round_, purpose, row - start[client], consent[row])
+
+
 @compiled
 def shared_items(place: Index, block: ClientBlock) -> Ints:
     """The items that one client of a block shares in such an exchange; those whose rows travel are noted."""
-    people, u = block.people, block.clients[place]
-    shared, n = np.empty(people.start[u + 1] - people.start[u], np.int32), 0
-    for row in range(people.start[u], people.start[u + 1]):
-        if shares_row(people, u, row, block.round):
-            shared[n] = people.item[row]
+    people, vector_slice, u = block.people, block.vector_slice, block.clients[place]
+    (sent, disclosed, _), item = block.tally, people.item
+    first, last = people.start[u], people.start[u + 1]
+    shared, n = np.empty(last - first, np.int32), 0
+    for row in range(first, last):
+        if people.everything or shares_row(people, u, row, block.round):
+            shared[n] = item[row]
             n += 1
-            if _travels(block.vector_slice, people.item[row]):
-                disclose(u, row, block.tally.sent, block.tally.disclosed)
+            if _travels(vector_slice, item[row]):
+                disclose(u, row, sent, disclosed)
     return shared[:n]
 
 
-@compiled
+@compiled(inline=True)
 def _travels(vector_slice: VectorSlice | None, row: Index) -> bool:
     """Whether a row of the table leaves in this round."""
     if vector_slice is None:

@@ -53,7 +53,12 @@ EVERY_LOOP = {
     "boundscheck": None,
     "no_cfunc_wrapper": True,
 }
-COMPILED = ("core/**/*.py", "kernels/**/*.py", "algorithms/*/loop*.py")  # loops, and the constants in them
+COMPILED = (
+    "core/**/*.py",
+    "kernels/**/*.py",
+    "algorithms/*/loop*.py",
+    "lab/*/loop*.py",
+)  # loops, and the constants in them
 
 
 @cache

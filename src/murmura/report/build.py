@@ -90,7 +90,7 @@ def headline(folder: ComparisonFolder) -> tuple[str, str]:
         f"protocol {folder.protocol}",
         "one seed" if seeds == 1 else f"{seeds} seeds",
         f"Murmura {version}" if version else "",
-        f"{folder.status} {folder.at.replace('T', ' ').replace('+00:00', ' UTC')}".strip(),
+        f"{folder.run.status} {folder.run.at.replace('T', ' ').replace('+00:00', ' UTC')}".strip(),
     ]
     title = f"{models[0].label if folder.kind == 'run' else several} on {name}"
     return title, " · ".join(filter(None, parts))

@@ -11,9 +11,14 @@ import numpy as np
 from murmura.core.arrays import Floats, Ids, Ints
 from murmura.engine.part_files import ordered
 from murmura.evaluation import Evaluation
-from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
 from murmura.evaluation.registry import badness, better, cutoff, has_no_cutoff, is_cost, is_summary
-from murmura.evaluation.significance import PairedDifference, pair_tests
+from murmura.evaluation.significance import (
+    Interval,
+    PairedDifference,
+    bootstrap_intervals,
+    pair_tests,
+    seed_interval,
+)
 from murmura.studies.compare.folder import BELOW_MOSTPOP, ComparisonFolder, ModelRuns
 
 

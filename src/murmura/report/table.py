@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from murmura.core.plugins import imported
 from murmura.engine.part_files import printable
-from murmura.evaluation.intervals import Interval
+from murmura.evaluation.significance import Interval
 
 NONE = "–"  # what a reader sees where there is no value
 

@@ -89,7 +89,9 @@ class Cluster(Runtime):
 
     def _begun(self, f: Federation) -> ShardRuntime:
         """The shards of a federation, in a folder that goes with them."""
-        _refuse(f)
+        if f.record is not None or f.record_sums is not None or f.liars is not None:
+            raise SettingError("what leaves single clients is not shown by shards; record or lie in process.")
+        _refuse_weights(f.plan.algorithm)
         folder, plan, people = Path(mkdtemp(prefix=SHARDS, dir=self.folder)), f.full_plan, f.plan.people
         columns = people.value, people.consent, people.time, people.person, people.secrets, people.statistics
         rows = Rows(people.start, people.item, *columns)
@@ -124,13 +126,6 @@ def _part(f: Federation, plan: RangePlan, first: int, last: int) -> Federation:
     if f.held is not None:
         part.held = ModelDownloads(f.held.versions, f.held.fetched[here])
     return part
-
-
-def _refuse(f: Federation) -> None:
-    """Refuse what only the process that visits a client can see."""
-    if f.record is not None or f.record_sums is not None or f.liars is not None:
-        raise SettingError("what leaves single clients is not shown by shards; record or lie in process.")
-    _refuse_weights(f.plan.algorithm)
 
 
 def _refuse_weights(algorithm: Algorithm) -> None:

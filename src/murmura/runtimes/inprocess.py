@@ -117,7 +117,7 @@ class InProcess(Runtime):
             clients = np.setdiff1d(clients, malicious)
             exchange = PhaseVisits(f, phase, round, clients, malicious_sum or chain, tuple(malicious.tolist()))
         if chain is not None and chain.settings.channel in SUM_PROTOCOLS:
-            if (summed := self._protected(exchange, chain)) is None:
+            if (summed := protected_sum()(self, exchange, chain)) is None:
                 return
             received: Total | IndividualUpdates = summed
         else:
@@ -143,28 +143,15 @@ class InProcess(Runtime):
         f.remember_counted(phase, [*clients.tolist(), *exchange.malicious])
         return total
 
-    def _protected(self, exchange: PhaseVisits, chain: Chain) -> Total | None:
-        """The sum by another protocol than two aggregators; None: too many were lost for a sum."""
-        f, phase, clients = exchange.f, exchange.phase, exchange.clients.tolist()
-        needed = phase.repeat is not None or len(f.plan.itinerary.training) > 1
-
-        def upload(client: int, arrives: bool) -> Words:
-            visited, _ = self._visit(exchange, client)
-            assert visited is not None
-            assert visited.vector is not None
-            f.keep(client, visited.state)
-            if arrives:
-                _record(exchange, client, visited)
-            return visited.vector
-
-        name, lost = chain.settings.channel, self.drop_out
-        summed = protected_sum()(name, chain.ring, clients, lost, exchange.round, upload, needed)
-        if summed is None:
-            return None
-        total, counted, bytes_up = summed
-        f.tally.bytes_up += bytes_up - len(counted) * chain.upload_bytes
-        f.remember_counted(phase, counted)
-        return chain.sum_up(total.astype(np.int64), exchange.round)
+    def upload(self, exchange: PhaseVisits, client: int, arrives: bool) -> Words:
+        """What the client sends through the channel; it is counted where it arrives."""
+        visited, _ = self._visit(exchange, client)
+        assert visited is not None
+        assert visited.vector is not None
+        exchange.f.keep(client, visited.state)
+        if arrives:
+            _record(exchange, client, visited)
+        return visited.vector
 
     def _plain(self, exchange: PhaseVisits) -> Total | IndividualUpdates:
         """Every client's visit one by one; their sum is taken in the order of clients."""

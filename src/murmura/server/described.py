@@ -14,7 +14,7 @@ from murmura.core.catalogue import Catalogue
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.data.graphs.own_features import with_features
+from murmura.data.graphs.feature_files import with_features
 from murmura.data.reading import Reading
 from murmura.engine.plan import federation_info, with_used_features
 from murmura.runtimes.simulation import groups_of

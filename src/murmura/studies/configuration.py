@@ -24,7 +24,7 @@ from murmura.core.settings import (
     settings,
     unknown,
 )
-from murmura.data.graphs.own_features import FeatureFiles
+from murmura.data.graphs.feature_files import FeatureFiles
 from murmura.data.reading import READING_KEYS, Reading, given_only
 from murmura.data.sources.registry import data_folder, read_data
 from murmura.data.splits.temporal import Order

@@ -90,53 +90,50 @@ def _now(call: Callable[[], Any]) -> Future[Any]:
     return future
 
 
-class ProcessWorkers(WorkerPool):
-    """Worker processes; one that is killed begins anew and repeats what it was at, the others go on.
+@contextmanager
+def _local(count: int, begin: Callable[[], None], said: Callable[[str], None]) -> Iterator[WorkerPool]:
+    """Worker processes here; one that is killed begins anew and repeats what it was at, the others go on.
 
     Each is a pool of its own, so it is known whose task ended it. `begin` is called once in every process
     before its first task.
     """
+    idle, ending = SimpleQueue[ProcessPoolExecutor](), threading.Event()
 
-    def __init__(self, count: int, begin: Callable[[], None], said: Callable[[str], None]) -> None:
-        super().__init__(lambda: count, lambda call: self._threads.submit(self._repeated, call))
-        self._begin, self._said, self._ending = begin, said, False
-        self._threads, self._idle = ThreadPoolExecutor(count), SimpleQueue[ProcessPoolExecutor]()
-        for _ in range(count):
-            self._idle.put(self._new())
+    def new() -> ProcessPoolExecutor:
+        spawn = multiprocessing.get_context("spawn")
+        made = ProcessPoolExecutor(1, mp_context=spawn, initializer=_follow, initargs=(begin,))
+        with _one_thread_each():  # what it loads takes one thread, what this one loads takes its own
+            made.submit(int)
+        return made
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Let the processes end."""
-        self._ending = True
-        self._threads.shutdown(wait, cancel_futures=cancel_futures)
-        while not self._idle.empty():
-            self._idle.get().shutdown(wait)
-
-    def _repeated(self, call: Callable[[], Any]) -> Any:
-        """In a thread, of which there are as many as processes: what a process answers, or another after it."""
-        process = self._idle.get()
+    def repeated(call: Callable[[], Any]) -> Any:
+        process = idle.get()
         try:
             for left in reversed(range(REPETITIONS + 1)):
                 try:
                     return process.submit(call).result()
                 except BrokenProcessPool:
-                    process = self._new()
-                    if not left or self._ending:
+                    process = new()
+                    if not left or ending.is_set():
                         break
-                    self._said("a worker process was killed; what it was at is repeated")
+                    said("a worker process was killed; what it was at is repeated")
         finally:
-            self._idle.put(process)
+            idle.put(process)
         raise FederationError(
             f"a fit must not end its worker process, but one did so {REPETITIONS + 1 - left} times; take fewer "
             "--workers, so that each has more memory, or smaller settings."
         )
 
-    def _new(self) -> ProcessPoolExecutor:
-        """A process that has begun: what it loads takes one thread, what this one loads takes its own."""
-        spawn = multiprocessing.get_context("spawn")
-        made = ProcessPoolExecutor(1, mp_context=spawn, initializer=_follow, initargs=(self._begin,))
-        with _one_thread_each():
-            made.submit(int)
-        return made
+    for _ in range(count):
+        idle.put(new())
+    threads = ThreadPoolExecutor(count)
+    try:
+        yield WorkerPool(lambda: count, lambda call: threads.submit(repeated, call))
+    finally:
+        ending.set()
+        threads.shutdown(wait=True, cancel_futures=True)
+        while not idle.empty():
+            idle.get().shutdown()
 
 
 def _call_named(name: str, call: Callable[[], Any]) -> Any:
@@ -184,11 +181,8 @@ def processes(workers: int | Workers, common: Any = None) -> Iterator[WorkerPool
         with dask_executor(wanted.cluster, wanted.tls, begin, name, wanted.said) as (executor, size):
             yield WorkerPool(size, lambda call: executor.submit(_call_named, name, call))
         return
-    pool = ProcessWorkers(wanted.count, partial(_hold, "", common), wanted.said)
-    try:
+    with _local(wanted.count, partial(_hold, "", common), wanted.said) as pool:
         yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager

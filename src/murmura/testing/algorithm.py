@@ -201,7 +201,7 @@ class AlgorithmKit(KitTraining):
     def test_unknown_people_and_empty_histories_are_answered(self) -> None:
         """People with no item, every item or one; and a guest: finite scores for all, and nothing leaves.
 
-        Where scores are told as sums, the terms add up to them.
+        Where scores are sums, the terms add up to them.
         """
         if made(self.make).holds == "samples":
             self._check_labels(self._train(InProcess()))

@@ -169,8 +169,6 @@ def test_the_ckks_server_has_no_key() -> None:
 def test_settings_that_could_not_protect_are_refused() -> None:
     with pytest.raises(SettingError, match="at least 2 parties"):
         AdditiveShares(range(2), Ring(32, 1), parties=1)
-    with pytest.raises(SettingError, match="at least half"):
-        PairwiseMasks(range(3), Ring(32, 1), threshold=0.4)
     with pytest.raises(SettingError, match="neighbours"):
         PairwiseMasks(range(3), Ring(32, 1), neighbours=1)
 

@@ -43,6 +43,7 @@ from murmura.algorithms.cooccurrence.release_differences import (
     carried_over,
     without,
 )
+from murmura.algorithms.cooccurrence.suspicious_items import copies, leaps
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.claims import CountsClaim, PairsClaim
 from murmura.core.contract import (
@@ -61,6 +62,7 @@ from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, RowBounds, TableSpec
+from murmura.core.population import Population
 from murmura.core.rng import Rng
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
@@ -182,27 +184,28 @@ class Cooccurrence(PairModelSettings, CountingMethod):
         return {name: np.zeros((items, width), np.float32) for name, width in order_widths(self).items()}
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
-        """No item was counted yet: one bit for each."""
+        """No item was counted yet: one bit for each of each person."""
         self.check_rows(history.value, history.time)
         return self._nothing_counted(info)
 
     def _nothing_counted(self, info: FederationInfo) -> ClientState:
-        return {"counted": np.zeros(-(-info.items // 8), np.uint8)}
+        return {"counted": np.zeros(-(-info.people * info.items // 8), np.uint8)}
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """What she shares is counted; then the pairs of what was counted and is still shared."""
         shared = self.shared(history, rng)
-        shared = shared.rows(evenly(shared.owners.astype(np.int64), self.cap))
         if context.phase == "counts":
+            shared = shared.rows(evenly(shared.owners.astype(np.int64), self.cap))
             counted = np.zeros(8 * len(state["counted"]), np.bool_)
-            counted[shared.item] = True
+            counted[bit_places(shared, context.info)] = True
             ones = np.ones((len(shared), 1), np.uint32)
             sums = {"counts": SparseRows.of(shared.item, ones)}
             return {"counted": np.packbits(counted)}, Update(sums, own=shared.by_person)
         tables = next(phase for phase in self.phases(context.info) if phase.name == context.phase).sends.tables
         if not tables:
             return state, Update()
-        own = shared.rows(np.unpackbits(state["counted"])[shared.item].astype(np.bool_))
+        bits = np.unpackbits(state["counted"])
+        own = shared.rows(bits[bit_places(shared, context.info)].astype(np.bool_))
         if context.phase in PHASES:
             return state, Update(order_sums(self, context, own))
         return state, Update({"pairs": self._packed(context, own)}, own=own.by_person)
@@ -280,6 +283,27 @@ class Cooccurrence(PairModelSettings, CountingMethod):
         before = Release.before(server)
         return "" if before is None else ReleaseDifference(before, Release.of(server), self.least).sentence()
 
+    def alarm(self, server: ServerState) -> str:
+        """Counts that leapt against the last release, and rows that look copied."""
+        before, counts = Release.before(server), server.model["counts"][:, 0].astype(np.int64)
+        found, items = list[str](), self.weighed(counts)
+        if before is not None:
+            growth = float(server.private["people"][0]) / before.people
+            found += [
+                f"item {item} grew from {before.counts[item]} to {counts[item]} owners"
+                for item in np.intersect1d(items, leaps(before.counts, counts, growth)).tolist()
+            ]
+        if "pairs" in server.private:
+            G = self._table(counts, server.private)
+            alike = copies(G, counts[items], int(server.private["people"][0]))
+            found += [
+                f"items {items[a]} and {items[b]} have the same row and hardly a common owner" for a, b in alike
+            ]
+        if not found:
+            return ""
+        more = f", and {len(found) - 1} more like it" if len(found) > 1 else ""
+        return f"{found[0]}{more}: false histories look like this"
+
     def _table(self, counts: Longs, private: Arrays) -> Floats:
         """How often two of the items that take part occur together, by ascending number."""
         items, ranked = self.weighed(counts), layout(counts, self.least)
@@ -347,6 +371,13 @@ class Cooccurrence(PairModelSettings, CountingMethod):
         from murmura.algorithms.cooccurrence.kernel import CooccurrenceKernel
 
         return CooccurrenceKernel(self)
+
+
+def bit_places(rows: History | Population, info: FederationInfo) -> Longs:
+    """Where the bit of each row's person and item stands in what a client remembers."""
+    person = np.int64(0) if rows.person is None else rows.person.astype(np.int64)
+    places: Longs = person * info.items + rows.item
+    return places
 
 
 @lru_cache(maxsize=4)  # every visit asks, and bounds are as long as the vector

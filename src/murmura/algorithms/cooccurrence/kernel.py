@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
+from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, bit_places, layout
 from murmura.algorithms.cooccurrence.counting import evenly
 from murmura.algorithms.cooccurrence.item_model import RankingSettings
 from murmura.algorithms.cooccurrence.loops import PersonRows, add_counts, add_normalised_pairs
@@ -17,9 +17,9 @@ from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel
 from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
+from murmura.kernels.client_blocks import draw_consent
 from murmura.kernels.cohort_kernel import CohortKernel
 from murmura.kernels.proofs.field import Elements
-from murmura.kernels.shared_rows import draw_consent
 
 CLIENTS = 1024  # whose bits are written at once
 
@@ -37,15 +37,11 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""
         self.algorithm.check_rows(people.value, people.time)
-        return {"counted": np.zeros((people.clients, -(-info.items // 8)), np.uint8)}
+        return {"counted": np.zeros((people.clients, -(-info.people * info.items // 8)), np.uint8)}
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """How often each item is shared; or each pair of what was counted."""
-        people, shared = cohort.people, shared_rows(cohort, self.algorithm)
-        person = 0 if people.person is None else people.person
-        (said,) = np.nonzero(shared)
-        whose = (owners(people) * np.int64(cohort.info.people) + person)[said]
-        shared[said] = evenly(whose, self.algorithm.cap)
+        shared = shared_rows(cohort, self.algorithm)
         if cohort.phase.name == "counts":
             return self._counts(cohort, shared, states, tally)
         return self._pairs(cohort, shared, states)
@@ -54,13 +50,16 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
         self, cohort: CohortRound, shared: Bools, states: States, tally: Tally
     ) -> tuple[Total, Mapping[str, int]]:
         info, people = cohort.info, cohort.people
-        owner = owners(people)
+        owner, place = owners(people), bit_places(people, info)
+        (said,) = np.nonzero(shared)
+        persons = owner * np.int64(info.people) + place // max(1, info.items)
+        shared[said] = evenly(persons[said], self.algorithm.cap)
         for first in range(0, people.clients, CLIENTS):
             block = slice(first, min(first + CLIENTS, people.clients))
             rows = slice(people.start[block.start], people.start[block.stop])
             mine = shared[rows]
             bits = np.zeros((block.stop - block.start, 8 * states["counted"].shape[1]), np.bool_)
-            bits[owner[rows][mine] - first, people.item[rows][mine]] = True
+            bits[owner[rows][mine] - first, place[rows][mine]] = True
             here = np.isin(np.arange(block.start, block.stop), cohort.clients)
             states["counted"][block][here] = np.packbits(bits, axis=1)[here]
         sums = np.bincount(people.item[shared], minlength=info.items)
@@ -89,8 +88,9 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
         people, counts = cohort.people, cohort.info.counts
         assert counts is not None
         ranked = layout(counts, self.algorithm.least)
-        byte, bit = people.item // 8, 7 - people.item % 8
-        counted = (states["counted"][owners(people), byte] >> bit.astype(np.uint8)) & 1 == 1
+        place = bit_places(people, cohort.info)
+        bit = (7 - place % 8).astype(np.uint8)
+        counted = (states["counted"][owners(people), place // 8] >> bit) & 1 == 1
         rank = np.full(cohort.info.items, -1, np.int32)
         rank[ranked.items] = np.arange(len(ranked), dtype=np.int32)
         rows = person_rows(people, shared & counted & (rank[people.item] >= 0), rank)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,22 +15,16 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.fcf.fcf import FCF, SPREAD, FCFPaper
-from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
+from murmura.algorithms.fcf.loops import Weights, add_shared, send_all_rows, send_own_rows
+from murmura.core.arrays import Bytes, Floats, Ints, Longs
 from murmura.core.contract import FederationInfo, RoundContext, Total
 from murmura.core.kernel import CohortRound
 from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
+from murmura.kernels.client_blocks import ClientBlock, draw_consent
 from murmura.kernels.cohort_kernel import CohortKernel
 from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
 from murmura.kernels.philox import initial_rows
-from murmura.kernels.shared_rows import (
-    ChannelUploads,
-    Weights,
-    add_shared,
-    draw_consent,
-    upload_all_rows,
-    upload_own_rows,
-)
 from murmura.kernels.sparse import Sparse
 
 BLOCK = 1024  # clients solved in one call, at least
@@ -70,35 +63,24 @@ class FCFKernel(CohortKernel[FCF]):
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """The sum of what the clients of a round send."""
-        info, people, round, chain = cohort.info, cohort.people, cohort.round, cohort.chain
+        info, people = cohort.info, cohort.people
         visits, Q = CohortRows.of(cohort), cohort.model["Q"].astype(np.float64)
         rows = self.rows(people, visits)
         P = self.solve_all(info, Q, rows, cohort.workers).astype(self.algorithm.precision)
         states["p"][visits.clients] = P
-        by_item, scale = cohort.phase.sends.tables[0].space == "item", cohort.client_weights()
-        if chain is None:
-            send = disclose(people, visits, round, tally, None)
-            with threadpool_limits(1, "blas"):
-                sent = self.total(info, Q, P.astype(np.float64), rows, send, scale)
-            shared = np.bincount(rows.column[send == 1], minlength=len(tally.item_rows))
-            tally.item_rows += shared if by_item else 0  # a dense update has no rows of items to count
-            counts = int(shared.sum()) if by_item else len(P) * len(sent.index)
-            return Total(Update({"items": sent}), len(P)), {"items": counts}
-        vector_slice = chain.vector_slice("items", round)
-        leaves = vector_slice.place[rows.column] >= 0 if by_item else None
-        send = disclose(people, visits, round, tally, leaves)
-        uploads = ChannelUploads(
-            rows, send, P.astype(np.float64), Q, scale, people.secrets[visits.clients], round, vector_slice
-        )
-        if by_item:
-            tally.item_rows[chain.block(round)] += len(P)
-        return self.channel_sum(cohort, chain, partial(self.uploads, info, uploads)), {}
+        if cohort.chain is not None:
+            return super().cohort_sum(cohort, states, tally)
+        by_item, send = cohort.phase.sends.tables[0].space == "item", draw_shared(cohort, visits, tally)
+        with threadpool_limits(1, "blas"):
+            sent = self.total(info, Q, P.astype(np.float64), rows, send, cohort.client_weights())
+        shared = np.bincount(rows.column[send == 1], minlength=len(tally.item_rows))
+        tally.item_rows += shared if by_item else 0  # a dense update has no rows of items to count
+        counts = int(shared.sum()) if by_item else len(P) * len(sent.index)
+        return Total(Update({"items": sent}), len(P)), {"items": counts}
 
-    def uploads(
-        self, info: FederationInfo, uploads: ChannelUploads, worker: int, first: int, last: int, total: Longs
-    ) -> None:
-        """What clients first to last send through a channel: gradients of the items they share."""
-        upload_own_rows(first, last, uploads, total)
+    def send(self, cohort: CohortRound, states: States, scratch: Any, block: ClientBlock) -> None:
+        """What some clients send through a channel: gradients of the items they share."""
+        send_own_rows(states["p"], cohort.model["Q"].astype(np.float64), block)
 
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`client_ready` of everyone, in new arrays."""
@@ -178,18 +160,18 @@ class FCFPaperKernel(FCFKernel):
         dense = total[info.listed] - Q[info.listed] @ (scaled.T @ scaled)
         return SparseRows(np.arange(len(dense), dtype=np.int32), dense.astype(self.algorithm.precision))
 
-    def uploads(
-        self, info: FederationInfo, uploads: ChannelUploads, worker: int, first: int, last: int, total: Longs
-    ) -> None:
-        """What clients first to last send through a channel: gradients of all items on offer."""
-        upload_all_rows(first, last, uploads, info.listed, self.algorithm.alpha, total)
+    def send(self, cohort: CohortRound, states: States, scratch: Any, block: ClientBlock) -> None:
+        """What some clients send through a channel: gradients of all items on offer."""
+        Q, r = cohort.model["Q"].astype(np.float64), self.algorithm.strength(cohort.people.value)
+        send_all_rows(states["p"], Q, r, cohort.info.listed, self.algorithm.alpha, block)
 
 
-def disclose(people: Population, visits: CohortRows, round: int, tally: Tally, leaves: Bools | None) -> Bytes:
-    """Which rows of the clients of a round are shared in it; notes those that leave in the tally."""
-    consent, before = people.consent[visits.place], tally.sent[visits.place].copy()
-    send = draw_consent(visits.start, consent, people.secrets[visits.clients], round, people.per_round)
-    sent = before | (send if leaves is None else send & leaves)
+def draw_shared(cohort: CohortRound, visits: CohortRows, tally: Tally) -> Bytes:
+    """Which rows of the clients of a round are shared in it; notes them in the tally."""
+    people, before = cohort.people, tally.sent[visits.place].copy()
+    secrets = people.secrets[visits.clients]
+    send = draw_consent(visits.start, people.consent[visits.place], secrets, cohort.round, people.per_round)
+    sent = before | send
     tally.sent[visits.place] = sent
     new = np.concatenate([[0], np.cumsum(sent - before, dtype=np.int64)])
     tally.disclosed[visits.clients] += np.diff(new[visits.start])

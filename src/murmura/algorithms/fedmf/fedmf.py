@@ -46,6 +46,7 @@ class FedMF(ItemMeans):
     """p_u and b_u solved on the client, summed gradients of q_i and b_i, Adam on the server."""
 
     name: ClassVar[str] = "fedmf"
+    releases_pairs: ClassVar[bool] = False  # its biases move on with every round
 
     factors: Count = 20  # length of the vectors
     gamma: Positive = 0.04  # the server's learning rate

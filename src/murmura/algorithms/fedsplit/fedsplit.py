@@ -30,11 +30,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from murmura.algorithms.fedsplit.cover import (
     fill_unrated,
@@ -111,7 +110,7 @@ class FedSplit(CnmfSettings, PatternRater):
     judge: Literal["no", "weigh", "leave-out"] = "no"  # whether updates count by how well their group predicts
     worst: Positive = 1.5  # the mean squared error beyond which an update is left out
     unrated: Unrated = "zero"  # what an update says of items the group has not rated
-    clip: Annotated[float, Field(gt=0)] | None = None  # no sent factor or bias is larger; the server refuses it
+    clip: Positive | None = None  # no sent factor or bias is larger; the server refuses it
 
     @property
     def counted(self) -> bool:

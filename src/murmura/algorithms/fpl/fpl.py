@@ -19,11 +19,10 @@ all from sums alone. By the same counts `trust_region` bounds what liars can mak
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from murmura.algorithms import optimisers
 from murmura.algorithms.fpl.trust_region import project, region, undirected_rows
@@ -47,10 +46,9 @@ from murmura.core.errors import SettingError
 from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream, Words, philox
-from murmura.core.settings import Count, Positive, settings
+from murmura.core.settings import Count, NonNegative, Positive, Times, settings
 from murmura.core.update import Arrays, SparseRows, Update
 
-Times = Annotated[int, Field(ge=0)]
 Values = NDArray[Any]
 ROUNDS = "rounds"  # what the server counts where the learning rate falls
 SPREAD = 0.1  # p, q and also b start as N(0, 0.1^2), as in the authors' code
@@ -71,9 +69,7 @@ class FPL(Algorithm):
     triples: Count | Literal["mean", "own"] | dict[Count, Positive] = 1
     # what a triple is as likely to be of: any client, or any interaction ("as in Rendle")
     sampling: Literal["clients", "interactions"] = "clients"
-    rate_decay: Annotated[float, Field(ge=0)] = (
-        0.0  # the learning rate of round t is alpha / (1 + rate_decay t)
-    )
+    rate_decay: NonNegative = 0.0  # the learning rate of round t is alpha / (1 + rate_decay t)
     version: Literal["B", "equations"] = "B"  # the authors' code, or the papers' equations
     fold_in: Times = 20  # local passes of someone unknown in training
     precision: Literal["float32", "float64"] = "float32"  # the numbers of the model and of updates

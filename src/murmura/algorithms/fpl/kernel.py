@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,6 @@ from murmura.kernels.fpl.cohorts import (
 )
 from murmura.kernels.fpl.triples import Draws
 from murmura.kernels.philox import initial_rows
-
-if TYPE_CHECKING:
-    pass
 
 Scratch = tuple[FlatPopulation, VisitRules, Draws]  # of one worker: all but its draws are everybody's
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
 
 from murmura.algorithms.kgflex.loop_arrays import (
     LARGEST,
@@ -29,14 +28,13 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.rng import Purpose, Rng, Words, client_secrets, guest_secret, server_secret
-from murmura.core.settings import Count, Positive, settings
+from murmura.core.settings import Count, Positive, Times, settings
 from murmura.kernels.client_blocks import FlatPopulation
 from murmura.kernels.factorisation.triple_sampling import UserItems
 from murmura.kernels.fpl.triples import can_compare, draw_triples
 from murmura.kernels.item_weights import require_features
 from murmura.kernels.philox import initial_rows, permute
 
-Times = Annotated[int, Field(ge=0)]
 FOLD_IN_VISITS = 10
 
 

@@ -13,10 +13,9 @@ over their features: lambda |q_i - c_i|^2. An item that nobody has yet stays at 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import Field
 from scipy import linalg, sparse
 from threadpoolctl import threadpool_limits
 
@@ -43,7 +42,7 @@ from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec
 from murmura.core.model import ScoreTerms
 from murmura.core.rng import Purpose, Rng
-from murmura.core.settings import Count, Positive, settings
+from murmura.core.settings import Count, NonNegative, Positive, settings
 from murmura.core.update import Update
 from murmura.kernels.item_weights import item_vectors
 
@@ -55,7 +54,7 @@ class ContentVectors(FCFPaper):
     name: ClassVar[str] = "content-vectors"
     uses_features: ClassVar[bool] = True
 
-    content: Annotated[float, Field(ge=0)] = 0.3  # how long c_i is; 0: the prior is 0
+    content: NonNegative = 0.3  # how long c_i is; 0: the prior is 0
 
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Items on offer start around c_i, the others at it."""
@@ -79,12 +78,12 @@ class KGFlexHybrid(KGFlex):
 
     name: ClassVar[str] = "kgflex-hybrid"
 
-    weight: Annotated[float, Field(ge=0)] = 0.04  # w
+    weight: NonNegative = 0.04  # w
     discount: float = 0.0  # beta: of items by how often each is publicly known to occur; below 0 a bonus
     item_factors: Count = 128  # length of the collaborative vectors
     confidence: Positive = 60.0  # of an interaction: 1 + confidence
     item_reg: Positive = 150.0  # the ridge of the collaborative vectors
-    content: Annotated[float, Field(ge=0)] = 0.3  # the prior of item vectors, from features
+    content: NonNegative = 0.3  # the prior of item vectors, from features
     gamma: Positive = 0.01  # the learning rate of item vectors
 
     def vectors(self) -> ContentVectors:

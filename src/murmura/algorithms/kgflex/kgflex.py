@@ -50,11 +50,9 @@ from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.model import ScoreTerms
 from murmura.core.rng import Purpose, Rng, Stream
-from murmura.core.settings import Count, Positive, settings
+from murmura.core.settings import Count, Positive, Times, settings
 from murmura.core.update import Arrays, SparseRows, Update
 
-Times = Annotated[int, Field(ge=0)]
-Clip = Annotated[float, Field(gt=0)]
 Values = NDArray[Any]
 
 
@@ -77,7 +75,7 @@ class KGFlex(Algorithm):
     negatives: Count = 1  # others for each of her items, in the gain of a feature
     drawn: Literal["uniform", "popular"] = "uniform"  # how they are drawn; popular: by public counts
     visit: Literal["sum", "root", "mean"] = "sum"  # the gradients of n pairs: added, over sqrt(n), over n
-    clip_update: Clip | None = None  # the largest L2 norm of what one visit adds
+    clip_update: Positive | None = None  # the largest L2 norm of what one visit adds
     optimiser: optimisers.Optimiser = "sum"  # how the server steps
     server_alpha: Positive | None = None  # the server's learning rate; None: alpha
 

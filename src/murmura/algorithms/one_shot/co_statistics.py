@@ -69,6 +69,7 @@ class CoStatistics(PatternSettings, RidgeRater):
     """Patterns from summed products of items; no update needs to be read."""
 
     name: ClassVar[str] = "co-statistics"
+    releases_pairs: ClassVar[bool] = True
 
     block: Count = 64  # rows of items in one upload
 

@@ -68,6 +68,7 @@ class ItemMeans(RidgeRater):
     """mu + b_i + b_u from one sum of ratings and counts, which a secure sum can hide."""
 
     name: ClassVar[str] = "item-means"
+    releases_pairs: ClassVar[bool] = True
 
     @property
     def patterns(self) -> int:

@@ -31,7 +31,11 @@ class DownloadError(MurmuraError):
 def fetch(source: Source, data_dir: Path, progress: Progress = SILENT) -> list[Path]:
     """Download what is missing or differs; answers the files that are now in place. Nothing is half-written."""
     folder = data_dir / source.name
-    wanted = [file for file in source.files if not _good(folder / file.name, file)]
+    wanted = []
+    for file in source.files:
+        path = folder / file.name
+        if not path.is_file() or (file.sha256 is not None and file_sha256(path) != file.sha256):
+            wanted.append(file)
     if not wanted:
         return [folder / file.name for file in source.files]
     try:
@@ -46,11 +50,6 @@ def fetch(source: Source, data_dir: Path, progress: Progress = SILENT) -> list[P
             f"{source.name} cannot be fetched ({problem}): {source.advice(folder)} (terms: {source.licence})."
         ) from None
     return [folder / file.name for file in source.files if (folder / file.name).exists()]
-
-
-def _good(path: Path, file: SourceFile) -> bool:
-    """Whether a file is there and, where the owner's sha256 is known, is the owner's."""
-    return path.is_file() and (file.sha256 is None or file_sha256(path) == file.sha256)
 
 
 def _one_by_one(place: str, folder: Path, wanted: list[SourceFile], progress: Progress) -> None:
@@ -125,8 +124,12 @@ def file_sha256(path: Path) -> str:
 
 def _receive(url: str, part: Path, progress: Progress) -> None:
     have = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "murmura", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
     try:
-        with _open(url, have) as answer:
+        request = urllib.request.Request(url, headers=headers)
+        with cast(HTTPResponse, urllib.request.urlopen(request, timeout=TIMEOUT)) as answer:
             if answer.status != 206:
                 have = 0  # the server sends the whole file
             length = answer.headers.get("Content-Length")
@@ -140,14 +143,6 @@ def _receive(url: str, part: Path, progress: Progress) -> None:
         raise DownloadError(f"the server cannot be reached: {error.reason}") from None
     except (HTTPException, OSError, ValueError) as error:
         raise DownloadError(f"the connection broke ({error}); run it again to resume") from None
-
-
-def _open(url: str, have: int) -> HTTPResponse:
-    headers = {"User-Agent": "murmura", "Accept-Encoding": "identity"}
-    if have:
-        headers["Range"] = f"bytes={have}-"
-    request = urllib.request.Request(url, headers=headers)
-    return cast(HTTPResponse, urllib.request.urlopen(request, timeout=TIMEOUT))
 
 
 def _store(answer: HTTPResponse, part: Path, have: int, length: int | None, progress: Progress) -> None:

@@ -25,8 +25,8 @@ from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.errors import DataError, MissingExtraError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.data.graphs.feature_table import read_mapping
-from murmura.data.graphs.graph_triples import edge_list, joined
+from murmura.data.graphs.feature_files import read_mapping
+from murmura.data.graphs.knowledge_graph import edge_list, joined
 from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
 from murmura.data.tables.column_kinds import ColumnKind, TextLayout
 from murmura.data.tables.side_file import SideFile, column_for, relation_of

@@ -15,7 +15,7 @@ from murmura.core.errors import DataError, SettingError, did_you_mean
 from murmura.core.interactions import Interactions
 from murmura.core.plugins import Registry
 from murmura.data.frames import from_frame, from_sparse, is_sparse
-from murmura.data.graphs.exploration import EXCLUDED
+from murmura.data.graphs.knowledge_graph import EXCLUDED
 from murmura.data.reading import READING_KEYS, Reading, described
 from murmura.data.repeats import DuplicateRule, positives_of
 from murmura.data.sources import movielens, synthetic

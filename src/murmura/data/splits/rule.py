@@ -37,7 +37,7 @@ class Holdout:
 
     @property
     def title(self) -> str:
-        """The name of the split: its kind and what it is told by."""
+        """The name of the split: its kind and the settings that matter."""
         return f"{self.kind}({', '.join(self.said())})"
 
     def said(self) -> list[str]:

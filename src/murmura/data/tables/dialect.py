@@ -41,7 +41,7 @@ IDS = frozenset(("id", "ids", "no", "nr", "num", "number", "nummer", "key", "cod
 
 
 def named(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """Which column is which: as told, otherwise by the usual names; what cannot be told is left out."""
+    """Which column is which: as given, otherwise by the default names; an unclear one is left out."""
     names = {part: columns[part] for part in PARTS if part in columns}
     for part in PARTS:
         free = [name for name in header if name not in names.values()]
@@ -105,13 +105,15 @@ class Dialect:
 
 
 def dialect_of(text: TextFile, separator: str | None = None, header: bool | None = None) -> Dialect:
-    """How the file is cut: as told, otherwise by what its first lines have in common."""
+    """How the file is cut: as given, otherwise by what its first lines have in common."""
     lines = first_lines(text)
     cut = SPOKEN.get(separator, separator) if separator else sniff_separator(text.path, lines)
     may_quote = len(cut) == 1 and (cut in ",;" or lines[0].startswith('"'))
     rows = tuple(_cut(line, cut, may_quote) for line in lines)
-    headed = is_header(rows) if header is None else header
-    return Dialect(cut, may_quote, headed, rows)
+    if header is None:  # by a name that is known, or because no field of the first row is a datum
+        known = {"user", "item"} & set(named(rows[0], {}))
+        header = bool(known) or not any(_DATUM.fullmatch(field) for field in rows[0])
+    return Dialect(cut, may_quote, header, rows)
 
 
 def first_lines(text: TextFile, count: int = LOOKED_AT) -> list[str]:
@@ -146,14 +148,6 @@ def sniff_separator(path: Path, lines: Sequence[str]) -> str:
     if not any(one in first for one in SEPARATORS) and len(first.split()) > 1:
         return " "
     return max(order, key=first.count)
-
-
-def is_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names columns: by a name that is known, or because no field of it is a datum."""
-    first = rows[0]
-    if {"user", "item"} & set(named(first, {})):
-        return True
-    return not any(_DATUM.fullmatch(field) for field in first)
 
 
 def tidied(text: TextFile) -> tuple[TextFile, str | None]:

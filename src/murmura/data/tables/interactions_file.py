@@ -16,7 +16,7 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
-from murmura.data.repeats import duplicates_sentence, merge_duplicates, repeated_rows
+from murmura.data.repeats import duplicates_sentence, merge_duplicates
 from murmura.data.tables.column_kinds import (
     FURTHEST,
     LONGEST_ID,
@@ -78,7 +78,7 @@ def _dataset(
     if "category" in table.frame.columns:
         categories = relation_of(rows.item, table.frame["category"])
     catalogue = Catalogue(rows.items, categories=categories, category=names.get("category", "category"))
-    sentences = [duplicates_sentence(repeated_rows(rows), reading.repeats)]
+    sentences = [duplicates_sentence(rows, reading.repeats)]
     if "time" in table.kinds:
         sentences.append(time_sentence(table.kinds["time"], table.frame["time"]))
     if table.kinds.get("value") is ColumnKind.DECIMAL_COMMA:

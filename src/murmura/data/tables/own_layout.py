@@ -1,4 +1,4 @@
-"""Which column of one's own table is which: as told, by its header, or by the order of its columns."""
+"""Which column of one's own table is which: as given, by its header, or by the order of its columns."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class OwnLayout:
 
 
 def own_layout(given: TextFile, reading: TableReading) -> OwnLayout:
-    """Which column is which, and how the file is cut; what cannot be told is refused with its first lines."""
+    """Which column is which, and how the file is cut; an unclear file is refused with its first lines."""
     if given.content.lstrip()[:1] in (b"[", b"{"):
         raise DataError(
             f"{given.path}: the file must be a table, but it looks like JSON; write it as CSV or Parquet, or "
@@ -128,7 +128,7 @@ def own_layout(given: TextFile, reading: TableReading) -> OwnLayout:
 
 
 def require_names(where: TextFile | str, header: Sequence[str], names: Mapping[str, str]) -> None:
-    """Refuse a table whose user or item cannot be told, with a guess to give back."""
+    """Refuse a table whose user or item is unclear, with a guess to give back."""
     lacking = missing(names)
     if not lacking:
         return
@@ -152,7 +152,7 @@ def said_columns(names: Mapping[str, str], columns: Mapping[str, str], header: S
 
 
 def _places(columns: Mapping[str, str], header: Sequence[str]) -> dict[str, str]:
-    """Names as told; a place from 1, where no column is called like that, is the name of its column."""
+    """Names as given; a place from 1, where no column is called like that, is the name of its column."""
     return {
         part: header[int(name) - 1]
         if name not in header and name.isdecimal() and 0 < int(name) <= len(header)
@@ -162,7 +162,7 @@ def _places(columns: Mapping[str, str], header: Sequence[str]) -> dict[str, str]
 
 
 def _by_place(text: TextFile, dialect: Dialect, columns: Mapping[str, str]) -> dict[str, str]:
-    """The places, from 1, of a table without header: as told, or user, item, value, time by what they hold."""
+    """The places, from 1, of a table without header: as given, or user, item, value, time by what they hold."""
     width = len(dialect.rows[0])
     for part, name in columns.items():
         if not name.isdecimal() or not 0 < int(name) <= width:

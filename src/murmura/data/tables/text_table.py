@@ -203,7 +203,7 @@ def read_table(text: TextFile, layout: TextLayout, skip_bad: bool = False) -> Ch
     columns, width = _resolve(text, layout)
     frame = read_fast(text, layout, columns, width)
     bad: Counter[str] = Counter()
-    if frame is None or (not layout.repeats and frame.n_unique(["user", "item"]) < len(frame)):
+    if frame is None or (not layout.repeats and _has_duplicates(frame)):
         frame, bad = read_careful(text.path, lines(text, layout), columns, width, layout.repeats, skip_bad)
     if not len(frame):
         left = f"; left out: {describe_bad(bad)}" if bad else ""
@@ -249,6 +249,12 @@ def encode(column: pl.Series) -> tuple[Vocabulary, Ints]:
     places: Ints = np.zeros(span, np.int32)
     places[known - low] = np.arange(len(known), dtype=np.int32)
     return Vocabulary(known), places[ids - low]
+
+
+def _has_duplicates(frame: pl.DataFrame) -> bool:
+    (_, user), (items, item) = encode(frame["user"]), encode(frame["item"])
+    pairs = np.sort(user.astype(np.int64) * len(items) + item)
+    return bool((pairs[1:] == pairs[:-1]).any())
 
 
 def _resolve(text: TextFile, layout: TextLayout) -> tuple[tuple[ColumnSpec, ...], int]:

@@ -29,7 +29,7 @@ from pydantic import Field
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.rng import Words
-from murmura.core.settings import settings
+from murmura.core.settings import Count, settings
 from murmura.kernels.compiled import compiled
 from murmura.kernels.sparse import Sparse
 
@@ -66,14 +66,14 @@ class CnmfRates(NamedTuple):
 class CnmfSettings:
     """The settings of a factorisation under the paper's names; these values are Surprise's."""
 
-    factors: Annotated[int, Field(ge=1)] = 15  # k
+    factors: Count = 15  # k
     alpha: Weight = 0.06  # ridge of the user factors
     beta: Weight = 0.06  # ridge of the item factors
     gamma: Weight = 0.02  # ridge of the user biases
     delta: Weight = 0.02  # ridge of the item biases
     eta_w: Step = 0.005  # learning rate of the user biases
     eta_h: Step = 0.005  # learning rate of the item biases
-    epochs: Annotated[int, Field(ge=1)] = 500  # passes over the ratings
+    epochs: Count = 500  # passes over the ratings
 
     @property
     def rates(self) -> CnmfRates:

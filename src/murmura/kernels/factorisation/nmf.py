@@ -22,7 +22,6 @@ Matrix = NDArray[Any]  # float32 or float64
 LIFT = 0.01  # a zero of the start becomes this part of the matrix's mean
 NOTHING = 1e-20  # a factor below is none
 EVERY = 10  # updates between two looks at the error
-PATIENCE = 3  # ranks without a better one before a search for a rank ends
 
 
 class Nmf(NamedTuple):
@@ -105,22 +104,3 @@ def _squared_error(X: Matrix, W: Matrix, H: Matrix, mask: Matrix | None) -> floa
         return float(np.vdot(left, left))
     crossed, gram = W.T @ X, (W.T @ W) @ H
     return max(0.0, float(np.vdot(X, X)) - 2 * float(np.vdot(crossed, H)) + float(np.vdot(gram, H)))
-
-
-def best_rank(
-    X: Matrix, ranks: tuple[int, ...], random: np.random.Generator, folds: int = 5, iterations: int = 1000
-) -> int:
-    """The K whose factors predict held-out entries best: a fifth of the entries at random, `folds` times.
-
-    Ranks are tried in the order given; PATIENCE in a row that are worse than the best one end the search.
-    """
-    masks = [random.random(X.shape) >= 0.2 for _ in range(folds)]
-    losses: list[float] = []
-    for K in ranks:
-        losses.append(0.0)
-        for known in masks:
-            found = nmf(X, K, iterations, known=known)
-            losses[-1] += float(np.square((X - found.W @ found.H)[~known]).mean())
-        if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
-            break
-    return ranks[int(np.argmin(losses))]

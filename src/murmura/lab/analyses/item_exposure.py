@@ -3,7 +3,7 @@
 Thesis, 4.6.3: figure 4.4 (updates of the 1,000 most updated items) and 4.5 (recommendations of 250 items).
 Thesis, 4.6.5, tables 4.5 and 4.6: the bias towards a category is its share among interactions over its share
 among items; the bias disparity is how far the lists depart from the training part: BD = (B_R - B_T) / B_T. See
-evaluation.categories.
+evaluation.formulas.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import RunError
 from murmura.engine.run_folder import ITEM_ROWS, LISTS, Run
-from murmura.evaluation.beyond_accuracy import gini_index
-from murmura.evaluation.categories import category_bias, disparity
-from murmura.evaluation.intervals import Interval, seed_interval
+from murmura.evaluation.formulas import category_bias, disparity, gini_index
+from murmura.evaluation.significance import Interval, seed_interval
 from murmura.lab.analyses.popularity_curves import head_share, rank_correlation
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import named_data

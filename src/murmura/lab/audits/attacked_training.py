@@ -1,7 +1,7 @@
 """One training with what was read of it: its updates and sums are attacked, and what was found is judged.
 
-Some attacks train again. Membership, by the final model alone: without some of the people, by coins. Uploads:
-what is left over of one person's when all others of a sum are taken off. Sums are exact, so it does not matter
+Some attacks train again. Others read an upload: what is left over of one person's when all others of a sum are
+taken off. Sums are exact, so it does not matter
 what the others sent: a cohort of hers and of so many who send nothing, through the same channel with the same
 noise, leaves the same over.
 """
@@ -17,8 +17,7 @@ import numpy as np
 from murmura.channel.chain import Chain
 from murmura.channel.noise import simulated_noise
 from murmura.core.arrays import Ints, Longs
-from murmura.core.contract import History, RoundContext, Total
-from murmura.core.errors import DataError
+from murmura.core.contract import RoundContext, Total
 from murmura.core.interactions import Interactions
 from murmura.core.population import ObservedSum
 from murmura.core.progress import SILENT, Progress
@@ -40,9 +39,11 @@ from murmura.lab.audits.attack import (
 )
 from murmura.lab.audits.fedsplit_updates import HINTS_ALONE
 from murmura.lab.audits.judge import SHARES, AttackScores, GuessScores, guess, judge, judge_traces
-from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores, ModelMembership, canary_scores
+from murmura.lab.audits.sums.canaries import CanaryScores, TrainingAttack
 from murmura.lab.audits.sums.matched_filters import UploadAttack
 from murmura.lab.audits.sums.sum_attack import (
+    SUMS,
+    VICTIMS,
     ObservedSums,
     RowSpace,
     SumAttack,
@@ -52,9 +53,7 @@ from murmura.lab.audits.sums.sum_attack import (
 )
 from murmura.runtimes.simulation import FederatedMethod
 
-VICTIMS = 300  # of attacks that play their victims, which takes time
 OWN = Purpose.OWN + 6  # the stream of guesses and hints
-SUMS = Purpose.OWN + 7  # the stream of victims, known halves and shadows
 AGAIN = 2**62  # added to a seed: the noise of another release
 REFERENCES = (popularity_reference, chance_reference)  # who read nothing
 
@@ -132,11 +131,9 @@ class AttackedTraining:
     def attacked(self, attack: Attack) -> AttackResult:
         """The verdict on an attack, with a stream of its own beginning."""
         public, plan = self.public, self.fitted.plan
-        if isinstance(attack, CanaryAudit):
-            return AttackResult(attack, "canary", canary_scores(self.ready, plan.data, plan.seed))
+        if isinstance(attack, TrainingAttack):
+            return AttackResult(attack, attack.of, attack.verdict(self.ready, plan.data, plan.seed))
         stream = Rng(server_secret(plan.seed)).stream(OWN if isinstance(attack, ItemAttack) else SUMS)
-        if isinstance(attack, ModelMembership):
-            return AttackResult(attack, "member", self._membership(attack, stream))
         if isinstance(attack, ItemAttack):
             claims = claims_of(attack, self.updates, public, plan.people, stream)
         else:
@@ -197,28 +194,6 @@ class AttackedTraining:
         there = [one for one in self.sums.sums if RowSpace.of(one.phase, one.info)]
         asked = self.sums.training[-1] if self.sums.training else there[0]
         return {one: left_over(self.fitted, asked, one, attack.releases) for one in known.victims.tolist()}
-
-    def _membership(self, attack: ModelMembership, stream: Stream) -> AttackScores:
-        """Leave each victim out of the training or not, by a fair coin, and tell them apart by what came of it.
-
-        How well somebody fits is measured beside how well she fits a model without any of the victims.
-        """
-        train, seed = self.fitted.plan.data, self.fitted.plan.seed
-        having = np.flatnonzero(train.user_counts).astype(np.int32)
-        victims = having[stream.choose(len(having), min(VICTIMS, len(having) // 2))]
-        inside = stream.coins(np.full(len(victims), 0.5))
-        if inside.all() or not inside.any():
-            raise DataError(
-                f"people in and out of a training are told apart, but {len(victims)} coins gave one kind "
-                "alone; take more people or another seed."
-            )
-        people, fits = [History.of(train, victim) for victim in victims.tolist()], []
-        for left_out in (victims[~inside], victims):
-            fitted = self.ready.fit(train.rows(~np.isin(train.user, left_out)), seed)
-            scored = ((fitted.score_history(own.item, own.time), own.item) for own in people)
-            fits.append([attack.score(*one, fitted.plan.info.listed) for one in scored])
-        found = np.array(fits[0]) - np.array(fits[1])
-        return judge_traces(found[:, None], inside[:, None], victims, train.n_users)
 
 
 def left_over(fitted: FederatedModel, asked: ObservedSum, victim: int, releases: int) -> ObservedSum:

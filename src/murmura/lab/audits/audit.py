@@ -27,7 +27,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.engine.plan import federation_info
 from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import Run
-from murmura.evaluation.intervals import Interval, bootstrap_intervals
+from murmura.evaluation.significance import Interval, bootstrap_intervals
 from murmura.lab.audits import fedsplit_updates, individual_updates, poisoned_training
 from murmura.lab.audits.attack import Attack
 from murmura.lab.audits.attacked_training import AttackedTraining, AttackResult
@@ -36,7 +36,7 @@ from murmura.lab.audits.fedsplit_updates import HINTS_ALONE
 from murmura.lab.audits.judge import AttackScores, known_mean
 from murmura.lab.audits.poisoned_training import DEFAULT, Intervals, PoisoningFinding, PoisoningPlan, poison
 from murmura.lab.audits.sums import canaries, matched_filters
-from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores
+from murmura.lab.audits.sums.canaries import CanaryScores
 from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import data_of, located, refuse_other_data
@@ -173,7 +173,7 @@ def fitting_attacks(ready: FederatedMethod, names: Sequence[str] = ()) -> list[A
     algorithm, channel = ready.preset.algorithm(), ready.preset.channel_settings()
     bare = not channel.on or channel.as_if is not None
     every = attacks_on(algorithm, reads_sums(ready))
-    defaults = (one for one in every if not (bare and isinstance(one, CanaryAudit)))
+    defaults = (one for one in every if not (bare and one is canaries.CANARIES_IN_SUMS))
     given, alone = map(attack, names) if names else defaults, ready.preset.grouping() is None
     return [one for one in given if one.fits(algorithm) and (alone or one.reads == "updates")]
 

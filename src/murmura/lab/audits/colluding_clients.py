@@ -24,7 +24,7 @@ from murmura.core.errors import SettingError
 from murmura.core.message import TableSpec
 from murmura.core.population import Population
 from murmura.core.rng import Purpose, Rng, Stream
-from murmura.core.update import SparseRows, Update
+from murmura.core.update import SparseRows, Update, add_up
 from murmura.engine.plan import RoundPlan
 from murmura.lab.audits.attack import Attack
 
@@ -197,7 +197,7 @@ class MaliciousView:
 
     def honest(self) -> Update:
         """What some of the liars would send together if they were honest."""
-        return sum_of([self._step(one) for one in self.known()])
+        return add_up([self._step(one) for one in self.known()])
 
     def lifting(self) -> NDArray[Any]:
         """The direction in which the row of the target must move to score higher for everybody, of length 1.
@@ -227,11 +227,7 @@ class MaliciousView:
 
     def rows_of(self, update: Update, items: Ints) -> Floats:
         """What an update says of these items, (rows, width); of those it does not mention zeros."""
-        sent, wanted = update.tables[self.table.name], self.place(items)
-        rows = np.zeros((len(wanted), sent.values.shape[1]))
-        at = np.searchsorted(sent.index, wanted)
-        there = np.isin(wanted, sent.index)
-        rows[there] = sent.values[at[there]]
+        rows: Floats = update.tables[self.table.name].dense(self.table.rows)[self.place(items)]
         return rows
 
     def moving(self, items: Ints, rows: Floats) -> Update:
@@ -243,9 +239,8 @@ class MaliciousView:
         order = np.argsort(place, kind="stable")
         sent = SparseRows(place[order].astype(np.int32), rows[order].astype(self.table.dtype))
         if self.table.space == "dense":
-            whole = np.zeros((self.table.rows, rows.shape[1]), self.table.dtype)
-            whole[sent.index] = sent.values
-            sent = SparseRows(np.arange(self.table.rows, dtype=np.int32), whole)
+            whole = sent.dense(self.table.rows, self.table.dtype)
+            sent = SparseRows(np.arange(len(whole), dtype=np.int32), whole)
         others = {t.name: SparseRows.empty(t.width, t.dtype) for t in self.phase.sends.tables[1:]}
         return Update({self.table.name: sent, **others}, dict.fromkeys(self.phase.sends.scalars, 0.0))
 
@@ -280,11 +275,6 @@ def counts_clients(phase: Phase) -> bool:
     """Whether every number of an exchange is held to a bound of its own, as counts are."""
     bounded = all(table.exact is not None or table.bound is not None for table in phase.sends.tables)
     return bounded or phase.claim is not None
-
-
-def sum_of(updates: list[Update]) -> Update:
-    """The sum of at least one update."""
-    return sum(updates[1:], updates[0])
 
 
 def scaled(update: Update, by: float) -> Update:

@@ -24,14 +24,6 @@ from murmura.lab.audits.attack import (
 )
 
 
-def update_table(sent_update: SentUpdate, items: int) -> Floats:
-    """What an update says of every item: one row each, zero where it says nothing."""
-    rows = sent_update.update.tables["items"]
-    table = np.zeros((items, rows.values.shape[1]))
-    table[rows.index] = rows.values
-    return table
-
-
 def known_values(hints: History, person: Ints, item: Ints) -> Floats:
     """The known ratings among those asked for; NaN for the others."""
     width = int(max(item.max(initial=0), hints.item.max(initial=0))) + 1
@@ -64,7 +56,7 @@ def balanced(
 
 def moves(sent_update: SentUpdate, items: int, factors: int) -> Floats:
     """How far each item is from where an unrated one rests: at zero, or at the bias of a public prior."""
-    table = update_table(sent_update, items)
+    table = sent_update.update.tables["items"].dense(items)
     if "prior" not in sent_update.model:
         largest: Floats = np.abs(table).max(axis=1)
         return largest
@@ -93,7 +85,7 @@ def fedsplit_members(observed: ObservedUpdates, known: AdversaryKnowledge, strea
     """What any one member has rated: of what has moved the items with most ratings or largest sums of H."""
     scores, items, k = known.no_scores(), known.info.items, known.settings["factors"]
     for sent_update in observed.phase("factors"):
-        table = update_table(sent_update, items)
+        table = sent_update.update.tables["items"].dense(items)
         counts = table.shape[1] > k + 1  # in the last column, behind H and b_H
         sums = table[:, -1] if counts else table[:, :k].sum(axis=1)
         scores[sent_update.client] = np.where(moves(sent_update, items, k) > 0, sums, 0.0)
@@ -130,7 +122,7 @@ def fedsplit_learned(observed: ObservedUpdates, known: AdversaryKnowledge, strea
 def features(sent_update: SentUpdate, known: AdversaryKnowledge) -> Floats:
     """One row per item: a constant, six numbers and their products, on the update's own scale."""
     k = int(known.settings["factors"])
-    table = update_table(sent_update, known.info.items)
+    table = sent_update.update.tables["items"].dense(known.info.items)
     H, b = table[:, :k], table[:, k]
     H = H[:, H.any(axis=0)]
     prior = sent_update.model["prior"][:, 0] if "prior" in sent_update.model else np.zeros(len(b))
@@ -174,7 +166,7 @@ def fedsplit_ratings(observed: ObservedUpdates, known: AdversaryKnowledge, asked
     """
     sent_update = next(one for one in observed.phase("factors") if one.client == asked.client)
     k, mu = int(known.settings["factors"]), float(sent_update.model["mu"][0])
-    table = update_table(sent_update, known.info.items)
+    table = sent_update.update.tables["items"].dense(known.info.items)
     rates = CnmfRates(*(float(known.settings[name]) for name in CnmfRates._fields))
     H, b_h = table[:, :k], table[:, k]
     hints = Sparse.of_users(asked.hints.owners, asked.hints.item, asked.hints.value, asked.people)
@@ -253,7 +245,7 @@ def fedsplit_svd_ratings(observed: ObservedUpdates, known: AdversaryKnowledge, a
     """
     sent_update = next(one for one in observed.phase("factors") if one.client == asked.client)
     k, mu = int(known.settings["factors"]), float(sent_update.model["mu"].reshape(-1)[0])
-    table, person, item = update_table(sent_update, known.info.items), asked.person, asked.item
+    table, person, item = sent_update.update.tables["items"].dense(known.info.items), asked.person, asked.item
     shrink, people = float(known.settings["shrink_bias"]), asked.people
     said = _GroupVectors(table[:, :k], table[:, k : 2 * k], table[:, -2], table[:, -1], shrink, people)
     spoken = said.counts[item] > 0

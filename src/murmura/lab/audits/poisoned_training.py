@@ -21,11 +21,12 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Rng, server_secret
+from murmura.core.update import add_up
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.evaluation import evaluate
-from murmura.evaluation.intervals import Interval, bootstrap_intervals
+from murmura.evaluation.significance import Interval, bootstrap_intervals
 from murmura.lab.audits.colluding_clients import (
     OWN,
     RIVALS,
@@ -35,7 +36,6 @@ from murmura.lab.audits.colluding_clients import (
     MaliciousView,
     PoisoningAttack,
     scaled,
-    sum_of,
 )
 from murmura.runtimes.simulation import FederatedMethod
 
@@ -80,7 +80,7 @@ def forged_promotion(view: MaliciousView) -> Lie | None:
         return Lie(view.as_if(np.array([target], np.int32)), beyond=HALF)
     fillers = view.popular(FILLERS)  # as many people have each of them and the target, and nothing else
     pairs = [view.as_if(np.array([target, one], np.int32)) for one in fillers.tolist()]
-    return Lie(sum_of(pairs), beyond=HALF / len(pairs))
+    return Lie(add_up(pairs), beyond=HALF / len(pairs))
 
 
 def demotion(view: MaliciousView) -> Lie | None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from murmura.evaluation.intervals import Interval
-from murmura.lab.audits.audit import EPSILON, HINTS, Audit, HintFinding, read_audits
+from murmura.evaluation.significance import Interval
+from murmura.lab.audits.audit import EPSILON, HINTS, Audit, read_audits
 from murmura.lab.audits.judge import FALSE_ALARMS
 from murmura.report import drawing
 from murmura.report.page import Compared, Section, words
@@ -266,7 +266,11 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
         for axes, kind in zip(row, TITLES):
             for name, (attack, score) in curves.items():
                 mine = [one for one in found.points if (one.attack, one.kind) == (attack, kind)]
-                _curve(axes, mine, score, styles[name])
+                known = [(100 * one.share, one.values[score]) for one in mine if is_number(one.values[score])]
+                x, errors, look = [x for x, _ in known], [one for _, one in known], styles[name]
+                axes.plot(x, [one.mean for one in errors], **look | {"markersize": 3})
+                ends = [one.low for one in errors], [one.high for one in errors]
+                axes.fill_between(x, *ends, color=look["color"], alpha=0.15, linewidth=0)
             axes.set(title=TITLES[kind], xlabel="known before, %", ylim=(0, None))
         row[0].set_ylabel("relative error")
     half = [one for one in found.points if one.kind == "ratings" and one.share == 0.5]
@@ -279,10 +283,3 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
         "Without an update a person is taken to rate like the mean of what is known of her.",
         f"Relative error over the unknown ratings when half of the ratings are known: {', '.join(said)}.",
     )
-
-
-def _curve(axes: drawing.Axes, points: Sequence[HintFinding], score: str, look: dict[str, Any]) -> None:
-    known = [(100 * one.share, one.values[score]) for one in points if is_number(one.values[score])]
-    x, low, high = [x for x, _ in known], [one.low for _, one in known], [one.high for _, one in known]
-    axes.plot(x, [one.mean for _, one in known], **look | {"markersize": 3})
-    axes.fill_between(x, low, high, color=look["color"], alpha=0.15, linewidth=0)

@@ -22,10 +22,9 @@ from murmura.core.model import Method, Model
 from murmura.core.progress import Progress
 from murmura.engine.experiment import CURVE, ExperimentResult, Tables
 from murmura.engine.run_folder import Run
-from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.evaluation.measure import Evaluation
 from murmura.evaluation.registry import ACCURACY, TARGETS, target_key
-from murmura.evaluation.significance import compare_values, holm
+from murmura.evaluation.significance import Interval, compare_values, holm, seed_interval
 from murmura.studies.compare.folder import ComparisonFolder
 
 ANSWERS, CONFUSION = "answers.csv", "confusion.csv"  # right or wrong; label by label, how many got which answer
@@ -117,15 +116,16 @@ class LearningCurve:
 
     def values(self) -> dict[str, float]:
         """The mean accuracy over rounds, and the rounds to every target for every share of the clients."""
-        found = {
-            rounds_name(share, target): self.rounds_to(share, target) for target in TARGETS for share in SHARES
-        }
+        found = {name: self.rounds_to(*goal) for name, goal in GOALS.items()}
         return {f"{ACCURACY}/rounds": float(self.weighted.mean()), **found}
 
 
 def rounds_name(share: float, target: float) -> str:
     """What the rounds until that share of clients exceeds that accuracy are called: rounds/50>80."""
     return f"rounds/{round(100 * share)}>{round(100 * target)}"
+
+
+GOALS = {rounds_name(share, target): (share, target) for target in TARGETS for share in SHARES}
 
 
 class CurveRecorder:
@@ -295,11 +295,8 @@ def printed_like(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> dic
     """By label what the thesis prints: rounds, the last one where a target is not reached; and agreements."""
     found: dict[str, dict[str, Interval]] = {}
     for entry in entries:
-        values = {
-            rounds_name(share, target): [seed.rounds_to(share, target) for seed in entry.seeds.values()]
-            for target in TARGETS
-            for share in SHARES
-        }
+        seeds = entry.seeds.values()
+        values = {name: [seed.rounds_to(*goal) for seed in seeds] for name, goal in GOALS.items()}
         if entry is not baseline:
             values |= agreement(entry, baseline)
         found[entry.label] = {key: seed_interval(each) for key, each in values.items()}

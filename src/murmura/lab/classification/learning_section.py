@@ -16,7 +16,6 @@ from murmura.lab.classification.classified_samples import (
     SHARES,
     WEIGHTS,
     LearnedEntry,
-    NoiseTest,
     agreement,
     baseline_of,
     noise_tests,
@@ -165,7 +164,11 @@ def learning_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> R
         accuracy = [_spread(values.tolist(), 4, ends=4) for values in (curves[:, -1], curves.mean(axis=1))]
         known = ([seed.weights[key] for seed in seeds if key in seed.weights] for key in WEIGHTS)
         weights = [_spread(one if len({*one}) > 1 else one[:1], 3, ends=3) for one in known]
-        rows.append((entry.label, len(seeds), *accuracy, *_noise(tests.get(entry.label)), *weights))
+        noise: tuple[Any, ...] = (None, None, "")
+        if test := tests.get(entry.label):
+            beyond = "one seed: cannot be told" if math.isnan(test.p) else "yes" if test.beyond else "no"
+            noise = interval_cell(test.difference, 4), p_cell(test.p), beyond
+        rows.append((entry.label, len(seeds), *accuracy, *noise, *weights))
     heads = {
         "model": "",
         "seeds": "",
@@ -194,13 +197,6 @@ def learning_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> R
         )
     title = f"Accuracy, and what is more than noise against {baseline.label}"
     return plain_table("learning", title, heads, rows, *notes)
-
-
-def _noise(test: NoiseTest | None) -> tuple[Any, Any, str]:
-    if test is None:
-        return None, None, ""
-    verdict = "one seed: cannot be told" if math.isnan(test.p) else "yes" if test.beyond else "no"
-    return interval_cell(test.difference, 4), p_cell(test.p), verdict
 
 
 def agreement_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> ReportTable | None:

@@ -80,7 +80,7 @@ def central(
     The same command with the same --out goes on where a killed one stopped.
     """
     from murmura.data.sources.registry import load
-    from murmura.evaluation.intervals import seed_interval
+    from murmura.evaluation.significance import seed_interval
     from murmura.lab.groups.group_results import central_splits
 
     folder = options.new_folder(out, data, "central")

@@ -23,7 +23,7 @@ from murmura.core.schedule import Schedule
 from murmura.data.splits.random_holdout import CoveredRandomHoldout
 from murmura.engine.experiment import Tables
 from murmura.engine.run_folder import Run
-from murmura.evaluation.intervals import seed_interval
+from murmura.evaluation.significance import seed_interval
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
 from murmura.studies.compare.run import compare

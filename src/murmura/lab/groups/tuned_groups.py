@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.algorithms.fedsplit.fedsplit import FEDSPLIT, FedSplit
@@ -50,7 +51,7 @@ from murmura.kernels.factorisation.cnmf_steps import (
     random_factors,
     words_needed,
 )
-from murmura.kernels.factorisation.nmf import best_rank
+from murmura.kernels.factorisation.nmf import nmf
 from murmura.kernels.sparse import Sparse
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
@@ -69,6 +70,7 @@ RANGES = {
 MOST = 20  # factors
 T = TypeVar("T")
 RANKS = tuple(range(2, 31, 2))  # K of the joint factorisation, as in the paper
+PATIENCE = 3  # ranks without a better one before a search for a rank ends
 ALL = "all-ratings"  # the name of the centralised model's choice
 ROWS: dict[str, tuple[str, dict[str, Any]]] = {
     "cnmf-groups": ("cnmf-groups", {}),
@@ -337,8 +339,25 @@ def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], num
     columns = []
     for sent_update in updates:
         if sent_update.phase == "factors":
-            rows = sent_update.update.tables["items"]
-            H = np.zeros((train.n_items, MOST), np.float32)
-            H[rows.index] = rows.values[:, :MOST]
+            H = sent_update.update.tables["items"].dense(train.n_items, np.float32)[:, :MOST]
             columns.append(H[:, H.any(axis=0)])
     return {"K": best_rank(np.hstack(columns), RANKS, np.random.default_rng([number, 17]))}
+
+
+def best_rank(
+    X: NDArray[Any], ranks: tuple[int, ...], random: np.random.Generator, folds: int = 5, iterations: int = 1000
+) -> int:
+    """The K whose factors predict held-out entries best: a fifth of the entries at random, `folds` times.
+
+    Ranks are tried in the order given; PATIENCE in a row that are worse than the best one end the search.
+    """
+    masks = [random.random(X.shape) >= 0.2 for _ in range(folds)]
+    losses: list[float] = []
+    for K in ranks:
+        losses.append(0.0)
+        for known in masks:
+            found = nmf(X, K, iterations, known=known)
+            losses[-1] += float(np.square((X - found.W @ found.H)[~known]).mean())
+        if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
+            break
+    return ranks[int(np.argmin(losses))]

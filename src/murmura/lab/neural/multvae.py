@@ -15,7 +15,7 @@ from pydantic import Field
 from murmura.baselines.base import popularity
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.model import Arrays
-from murmura.core.settings import Count, Positive, settings
+from murmura.core.settings import Count, NonNegative, Positive, Times, settings
 from murmura.lab.neural.histories import Histories
 from murmura.lab.neural.networks import NetworkBaseline, NetworkModel
 
@@ -74,9 +74,9 @@ class MultVae(NetworkBaseline):
     batch: Count = 200  # users of one step
     learning_rate: Positive = 0.001  # of Adam
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5  # share of a history that is hidden from the encoder
-    anneal_cap: Annotated[float, Field(ge=0)] = 0.2  # the most the divergence of the code weighs
-    anneal_epochs: Annotated[int, Field(ge=0)] = 50  # epochs until it weighs that much
-    l2: Annotated[float, Field(ge=0)] = 0.0  # weight of the squared weights
+    anneal_cap: NonNegative = 0.2  # the most the divergence of the code weighs
+    anneal_epochs: Times = 50  # epochs until it weighs that much
+    l2: NonNegative = 0.0  # weight of the squared weights
 
     def trained(self, read: Histories, fit: Fit) -> Arrays:
         """Adam on the annealed bound."""

@@ -120,4 +120,4 @@ def train(histories: Histories, topology: tuple[int, int, int], noise: Noise, fi
             epsilon = torch.randn(len(chosen), topology[1], generator=generator)
             return negative_elbo(params, batch, kept, epsilon, noise.beta(epoch))
 
-        return optimise(params, loss, len(users), fit.schedule, generator, fit.progress, fit.watch)
+        return optimise(params, loss, len(users), fit, generator)

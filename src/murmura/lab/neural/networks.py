@@ -67,15 +67,15 @@ class NetworkBaseline(Baseline):
         """Train the network on one thread; needs the extra `neural`."""
         require_rows(train, self.name)
         self.check(train, seed)
-        from murmura.lab.neural.training_loop import BatchSchedule, Fit
+        from murmura.lab.neural.training_loop import Fit
 
         read = self.model.reads.of(train)
 
         def seen(epoch: int, network: Arrays) -> bool:
             return watch is None or watch(epoch, self.model(train, network, read, self))
 
-        schedule = BatchSchedule(self.epochs, self.batch, self.learning_rate, self.l2)
-        network = self.trained(read, Fit(schedule, seed, progress, None if watch is None else seen))
+        settings = self.epochs, self.batch, self.learning_rate, self.l2
+        network = self.trained(read, Fit(*settings, seed, progress, None if watch is None else seen))
         return self.model(train, network, read, self)
 
     @abstractmethod

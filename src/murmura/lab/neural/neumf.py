@@ -17,7 +17,7 @@ from murmura.baselines.base import Pairs, popularity
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
-from murmura.core.settings import Count, Positive, settings
+from murmura.core.settings import Count, NonNegative, Positive, settings
 from murmura.lab.neural import require_torch
 from murmura.lab.neural.histories import Histories
 from murmura.lab.neural.networks import NetworkBaseline, NetworkModel
@@ -153,7 +153,7 @@ class NeuMf(NetworkBaseline):
     epochs: Count = 20  # passes over the training rows
     batch: Count = 1024  # training rows of one step
     learning_rate: Positive = 0.001  # of Adam
-    l2: Annotated[float, Field(ge=0)] = 0.0  # weight of the squared weights
+    l2: NonNegative = 0.0  # weight of the squared weights
 
     def trained(self, read: Histories, fit: Fit) -> Arrays:
         """Adam on the cross entropy of pairs."""

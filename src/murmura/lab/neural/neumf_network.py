@@ -81,7 +81,7 @@ def cross_entropy(score: Tensor, has_unseen: Tensor) -> Tensor:
 
 
 def train(histories: Histories, factors: int, layers: tuple[int, ...], negatives: int, fit: Fit) -> Arrays:
-    """Fit to every pair of training; `fit.schedule.batch` counts positives. The parameters, by name."""
+    """Fit to every pair of training; `fit.batch` counts positives. The parameters, by name."""
     unmet, item = UnseenItems.of(histories), torch.from_numpy(histories.column.copy())
     user = torch.repeat_interleave(unmet.start.diff())
     with one_thread_generator(fit.seed) as generator:
@@ -93,7 +93,7 @@ def train(histories: Histories, factors: int, layers: tuple[int, ...], negatives
             score = logits(params, who, torch.cat([item[chosen, None], drawn], 1))
             return cross_entropy(score, unmet.has_unseen(who))
 
-        return optimise(params, loss, len(user), fit.schedule, generator, fit.progress, fit.watch)
+        return optimise(params, loss, len(user), fit, generator)
 
 
 def drawn_negatives(histories: Histories, negatives: int, seed: int, epoch: int) -> tuple[Ints, Ints]:

@@ -20,7 +20,7 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, latest_each
 from murmura.core.model import Arrays
 from murmura.core.rng import Rng
-from murmura.core.settings import Count, Positive, settings
+from murmura.core.settings import Count, NonNegative, Positive, settings
 from murmura.lab.neural import require_torch
 from murmura.lab.neural.histories import Sequences, Windows, shuffle_keys, windows
 from murmura.lab.neural.networks import NetworkBaseline, NetworkModel
@@ -145,7 +145,7 @@ class SasRec(NetworkBaseline):
     epochs: Count = 30  # passes over the histories
     batch: Count = 128  # histories of one step
     learning_rate: Positive = 0.001  # of Adam
-    l2: Annotated[float, Field(ge=0)] = 0.0  # weight of the squared weights
+    l2: NonNegative = 0.0  # weight of the squared weights
     memory_gb: Positive = 4.0  # a step that would need more is refused
 
     def __post_init__(self) -> None:

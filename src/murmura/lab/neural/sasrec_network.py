@@ -104,7 +104,7 @@ def draw_items(n_items: int, negatives: int, generator: torch.Generator) -> Tens
 
 
 def train(sequences: Sequences, shape: Shape, negatives: int, fit: Fit) -> Arrays:
-    """Fit to everyone with two items or more; `fit.schedule.batch` counts people. The parameters, by name."""
+    """Fit to everyone with two items or more; `fit.batch` counts people. The parameters, by name."""
     start, lengths = sequences.histories.start, sequences.histories.lengths
     people, n_items = np.flatnonzero(lengths > 1), len(sequences.histories.item)
     newest: tuple[int, Tensor] | None = None
@@ -130,7 +130,7 @@ def train(sequences: Sequences, shape: Shape, negatives: int, fit: Fit) -> Array
             drawn = draw_items(n_items, negatives, generator)
             return cross_entropy(params, state, column[:, 1:][followed], drawn)
 
-        return optimise(params, loss, len(people), fit.schedule, generator, fit.progress, fit.watch)
+        return optimise(params, loss, len(people), fit, generator)
 
 
 def drawn_negatives(sequences: Sequences, negatives: int, seed: int, epoch: int) -> tuple[Ints, Ints]:

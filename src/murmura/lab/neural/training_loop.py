@@ -21,20 +21,14 @@ Watch = Callable[[int, Arrays], bool]  # (epochs done, the parameters so far) ->
 Loss = Callable[[Tensor, float], Tensor]  # (numbers of the batch's examples, epochs done so far) -> mean loss
 
 
-class BatchSchedule(NamedTuple):
-    """How long and how fast a network learns."""
+class Fit(NamedTuple):
+    """How a network is fitted: how long and how fast it learns, from which seed, and who looks on."""
 
     epochs: int
     batch: int
     learning_rate: float
     l2: float  # times the sum of squares of all weights, biases excepted, is added to the mean loss
-
-
-class Fit(NamedTuple):
-    """How a network is fitted: for how long, from which seed, and who looks on."""
-
-    schedule: BatchSchedule
-    seed: int
+    seed: int = 0
     progress: Progress = SILENT
     watch: Watch | None = None
 
@@ -83,15 +77,7 @@ def one_thread_generator(seed: int) -> Iterator[torch.Generator]:
         yield torch.Generator().manual_seed(seed)
 
 
-def optimise(
-    params: Params,
-    loss: Loss,
-    n: int,
-    schedule: BatchSchedule,
-    generator: torch.Generator,
-    progress: Progress,
-    watch: Watch | None,
-) -> Arrays:
+def optimise(params: Params, loss: Loss, n: int, fit: Fit, generator: torch.Generator) -> Arrays:
     """Minimise the mean loss over n examples by Adam (Kingma and Ba 2015), in place; the parameters as arrays.
 
     Adam's `weight_decay` w adds w * p to the gradient of p: with w = 2 * l2 that is the gradient of l2 * |p|^2.
@@ -99,28 +85,28 @@ def optimise(
     weights = [p for p in params.values() if p.dim() > 1]
     biases = [p for p in params.values() if p.dim() <= 1]
     groups = [
-        {"params": weights, "weight_decay": 2 * schedule.l2},
+        {"params": weights, "weight_decay": 2 * fit.l2},
         {"params": biases, "weight_decay": 0.0},
     ]
-    adam = torch.optim.Adam([g for g in groups if g["params"]], lr=schedule.learning_rate, fused=True)
-    progress.begin("epochs", schedule.epochs)
-    for epoch in range(schedule.epochs):
+    adam = torch.optim.Adam([g for g in groups if g["params"]], lr=fit.learning_rate, fused=True)
+    fit.progress.begin("epochs", fit.epochs)
+    for epoch in range(fit.epochs):
         order, total = torch.randperm(n, generator=generator), 0.0
-        for first in range(0, n, schedule.batch):
-            value = loss(order[first : first + schedule.batch], epoch + first / n)
+        for first in range(0, n, fit.batch):
+            value = loss(order[first : first + fit.batch], epoch + first / n)
             adam.zero_grad()
             value.backward()
             adam.step()
             total += float(value.detach())
         if not math.isfinite(total):
             raise SettingError(
-                f"learning_rate must keep the loss finite, but {schedule.learning_rate:g} lost it in epoch "
+                f"learning_rate must keep the loss finite, but {fit.learning_rate:g} lost it in epoch "
                 f"{epoch + 1}; lower it."
             )
-        progress.advance()
-        if watch is not None and not watch(epoch + 1, as_arrays(params)):
+        fit.progress.advance()
+        if fit.watch is not None and not fit.watch(epoch + 1, as_arrays(params)):
             break
-    progress.end()
+    fit.progress.end()
     return as_arrays(params)
 
 

@@ -11,8 +11,8 @@ from murmura.core.catalogue import Dataset
 from murmura.data.user_tables import random_groups
 from murmura.engine.prepared import PreparedData, prepare
 from murmura.engine.protocol import Protocol
-from murmura.evaluation.categories import category_bias
-from murmura.evaluation.intervals import Interval, seed_interval
+from murmura.evaluation.formulas import category_bias
+from murmura.evaluation.significance import Interval, seed_interval
 
 SOURCE, WHOLE, TRAINING = "source", "whole", "training data"
 SIZES = ("users", "items", "rows", "rows per user", "rows per item", "density")

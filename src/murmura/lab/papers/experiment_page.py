@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
-from murmura.core.files import write_whole
 from murmura.engine.part_files import printable
 from murmura.engine.run_folder import Run
-from murmura.evaluation.intervals import Interval
+from murmura.evaluation.significance import Interval
 from murmura.lab.analyses.training_sections import convergence_section
 from murmura.lab.audits.audit import read_audits
 from murmura.lab.audits.judge import SHARES
@@ -32,6 +29,7 @@ from murmura.lab.papers.numbers import (
     time_table,
     trial_table,
 )
+from murmura.lab.papers.published_results import HEADER as LINE
 from murmura.lab.papers.published_results import (
     TABLES,
     PublishedResult,
@@ -40,7 +38,7 @@ from murmura.lab.papers.published_results import (
     code_version,
     published_page,
     result_of,
-    tables_csv,
+    table_lines,
     written,
 )
 from murmura.lab.papers.reproduce import ExperimentPlace
@@ -73,20 +71,22 @@ def write(
             facts = {row: {key: Interval(value) for key, value in own.items()} for row, own in costs}
             parts.append(_untrained(shown, data, facts, counted=False))
     parts += [_untrained(shown, data, facts, counted=True) for data, facts in (described or {}).items()]
-    files = {
-        f"{shown.name}.html": _page(shown, parts, places, absent(shown, described or {})),
-        f"{shown.name}.csv": _csv(shown, [one for part in parts for one in part.found]),
-        f"{shown.name}{TABLES}": tables_csv((part.name, part.command, part.tables) for part in parts),
-        f"{shown.name}.json": written(shown, [part.kept for part in parts]),
+    page = _page(shown, parts, places, absent(shown, described or {}))
+    shares = {
+        f"{shown.name}-{Path(part.name).name}-{end}.csv": to_csv(table)
+        for end in ("trials", "shares")
+        for part in parts
+        if (table := part.files.get(end)) is not None
     }
-    for end in ("trials", "shares"):
-        for part in parts:
-            if (table := part.files.get(end)) is not None:
-                files[f"{shown.name}-{part.name}-{end}.csv"] = to_csv(table)
-    for name, text in files.items():
-        write_whole(out / Path(name).name, text.encode())
-    write_whole(out / f"{shown.name}.md", published_page(shown, out).encode())
-    return [out / Path(name).name for name in (*files, f"{shown.name}.md")]
+    kept, names = Run(out), [f"{shown.name}{end}" for end in (".html", ".csv", TABLES, ".json", ".md")]
+    kept.write(names[0], page)
+    kept.write_table(names[1], HEADER, [_row(shown, one) for part in parts for one in part.found])
+    kept.write_table(names[2], LINE, table_lines((part.name, part.command, part.tables) for part in parts))
+    kept.write(names[3], written(shown, [part.kept for part in parts]))
+    for name, text in shares.items():
+        kept.write(name, text)
+    kept.write(names[4], published_page(shown, out))
+    return [out / name for name in (*names[:4], *shares, names[4])]
 
 
 @dataclass(frozen=True)
@@ -178,16 +178,12 @@ def _page(shown: Experiment, parts: Sequence[_Part], places: Sequence[Experiment
     return document(f"{shown.name}: {shown.title}", shown.paper, sections)
 
 
-def _csv(shown: Experiment, found: Sequence[ReproducedNumber]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(HEADER)
-    for one in found:
-        p = "" if one.test is None else f"{one.test.p_t:.3g}"
-        values = [one.printed, one.ours.mean, one.ours.low, one.ours.high, one.difference]
-        cells = ["" if value is None or value != value else f"{value:.6g}" for value in values]
-        writer.writerow([shown.name, one.data, printable(one.row), one.metric, *cells, p, one.word])
-    return text.getvalue()
+def _row(shown: Experiment, one: ReproducedNumber) -> list[str]:
+    """A line of the CSV file."""
+    p = "" if one.test is None else f"{one.test.p_t:.3g}"
+    values = [one.printed, one.ours.mean, one.ours.low, one.ours.high, one.difference]
+    cells = ["" if value is None or value != value else f"{value:.6g}" for value in values]
+    return [shown.name, one.data, printable(one.row), one.metric, *cells, p, one.word]
 
 
 def _commands(shown: Experiment, places: Sequence[ExperimentPlace]) -> str:

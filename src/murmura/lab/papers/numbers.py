@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from murmura.engine.part_files import ordered
-from murmura.evaluation.intervals import Interval
 from murmura.evaluation.registry import better
-from murmura.evaluation.significance import ALPHA, PairedDifference
+from murmura.evaluation.significance import ALPHA, Interval, PairedDifference
 from murmura.lab.analyses.item_exposure import MEAN_DISPARITY, Bias, bias, frequencies
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.classification.classified_samples import AGREEMENT, baseline_of, printed_like, read_learning

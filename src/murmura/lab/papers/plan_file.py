@@ -1,9 +1,16 @@
-"""Many searches from one file: what is behind the package's defaults, resumable, winners as YAML."""
+"""Many searches from one file: what is behind the package's defaults, resumable, winners as YAML.
+
+From the same file it is seen whether the rule from sizes is worth having: fitted without a data set, then tried
+on it. Every number comes from trials on validation parts that a history keeps; no test part is touched. What a
+setting is worth on a data set is its share: its value over that of the best trial there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import field, replace
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +20,10 @@ from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, settings
 from murmura.engine.prepared import Selection
+from murmura.engine.run_folder import Run
 from murmura.studies.configuration import DataConfig, checked
-from murmura.studies.methods import model_and_pi
-from murmura.studies.search.folder import Choice
+from murmura.studies.methods import LITTLE, RULES, SizeRule, Sizes, model_and_pi, resolved_settings
+from murmura.studies.search.folder import Choice, Trial, name_of, read_history
 from murmura.studies.search.grid import check_candidates, search
 from murmura.studies.search.space import Axes
 from murmura.studies.search.tpe import Candidates, candidates
@@ -91,3 +99,130 @@ def read_plan(path: Path) -> SearchPlan:
     for rules in plan.grids.keys() - plan.metric.keys():
         raise SettingError(f"{path}: metric must name one for every protocol, but has none for '{rules}'.")
     return plan
+
+
+DIVISORS = (100.0, 200.0, 300.0, 400.0, 500.0, 700.0, 1000.0)  # rows per unit of reg that are considered
+COLUMNS = (
+    "protocol", "data", "users", "items", "rows", "times", "model", "metric", "settings",
+    "rule", "class defaults", "best", "share of rule", "share of class defaults",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KnownTrials:
+    """What was tried of one model on one data set: setting, by its name, -> value on validation."""
+
+    protocol: str
+    data: str
+    sizes: Sizes
+    values: Mapping[str, float]
+
+    @property
+    def family(self) -> str:
+        """What is left out together: two states of one data set are no two data sets."""
+        return LITTLE[0] if self.data in LITTLE else self.data
+
+    @property
+    def best(self) -> float:
+        """The value of the best trial."""
+        return max(self.values.values())
+
+
+def setting_name(model: str, settings: Mapping[str, Any]) -> str:
+    """A setting as one text: written out or left at its default, whole number or not, it is the same."""
+    whole = resolved_settings(model, dict(settings))
+    return name_of({key: float(value) if type(value) is int else value for key, value in whole.items()})
+
+
+def known_trials(model: str, protocol: str, data: str, sizes: Sizes, trials: Iterable[Trial]) -> KnownTrials:
+    """The trials of a history; those without a value left out."""
+    values = {setting_name(model, one.settings): one.value for one in trials if not math.isnan(one.value)}
+    return KnownTrials(protocol, data, sizes, values)
+
+
+def fitted(model: str, learned: Sequence[KnownTrials], everywhere: Sequence[KnownTrials]) -> SizeRule:
+    """The rule in the package's form whose numbers do best where it learns, out of what was tried everywhere.
+
+    Whether something was tried says nothing about how it did, so the one left out may be asked that.
+    """
+    form = RULES[model]
+    if form.rows_per_reg is not None:
+        divided = [replace(form, rows_per_reg=divisor) for divisor in DIVISORS]
+        return max(divided, key=lambda rule: _worth(model, rule, learned))
+    if form.short == form.long:
+        return _best(model, form, learned, everywhere)
+    sides = []
+    for long in (False, True):
+        here, tried = ([one for one in part if one.sizes.long == long] for part in (learned, everywhere))
+        sides.append(_best(model, form, here, tried))
+    return replace(form, short=sides[0].short, long=sides[1].long)
+
+
+def _best(model: str, form: SizeRule, learned: Sequence[KnownTrials], tried: Sequence[KnownTrials]) -> SizeRule:
+    """The rule with one setting for all that has the largest mean share; of equal ones the first by name."""
+    found: dict[str, SizeRule] = {}
+    for name in sorted(tried[0].values) if tried else ():
+        whole = json.loads(name)
+        chosen = {key: _plain(whole[key]) for key in form.short}
+        rule = replace(form, short=chosen, long=chosen)
+        if all(setting_name(model, rule.settings(one.sizes)) in one.values for one in tried):
+            found.setdefault(name_of(chosen), rule)
+    if tried and not found:
+        raise SettingError(
+            f"the rule for {model} needs one setting of {', '.join((*form.short, *form.also))} that was tried "
+            f"on each of {', '.join(one.data for one in tried)}, but none was; give them a grid in common."
+        )
+    # the form's own: no data set is of these sizes, and none asks
+    return max(found.values(), key=lambda rule: _worth(model, rule, learned), default=form)
+
+
+def _plain(value: Any) -> Any:
+    """A number as people write it: 500, not 500.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _worth(model: str, rule: SizeRule, learned: Sequence[KnownTrials]) -> float:
+    """The mean share of a rule's settings, every family counted once."""
+    families: dict[str, list[float]] = {}
+    for one in learned:
+        value = one.values.get(setting_name(model, rule.settings(one.sizes)), 0.0)
+        families.setdefault(one.family, []).append(value / one.best)
+    return math.fsum(math.fsum(shares) / len(shares) for shares in families.values()) / max(len(families), 1)
+
+
+def left_out(model: str, everywhere: Sequence[KnownTrials]) -> Iterator[dict[str, Any]]:
+    """One row for each data set: the rule fitted without it and its like, beside the class's own settings."""
+    for one in everywhere:
+        rule = fitted(model, [other for other in everywhere if other.family != one.family], everywhere)
+        settings = rule.settings(one.sizes)
+        by_rule = one.values.get(setting_name(model, settings))
+        default = one.values.get(setting_name(model, {}))
+        yield {
+            "protocol": one.protocol, "data": one.data, **asdict(one.sizes), "model": model,
+            "settings": json.dumps(settings), "rule": by_rule, "class defaults": default, "best": one.best,
+            "share of rule": _ratio(by_rule, one.best), "share of class defaults": _ratio(default, one.best),
+        }  # fmt: skip
+
+
+def _ratio(value: float | None, best: float) -> float | None:
+    return None if value is None else round(value / best, 3)
+
+
+def check_rule(
+    plan: SearchPlan, history: Path | None, data_dir: Path | None, file: Path
+) -> list[dict[str, Any]]:
+    """The rows of every model of a plan that the rule is for, over its data sets; also written as CSV."""
+    found: dict[str, list[KnownTrials]] = {}
+    for protocol, data, selection in plan.selections(data_dir):
+        sizes, name = Sizes.of(selection.split.train), selection.data  # a file is known by its name alone
+        for model in (one for one in plan.grids[protocol][data] if one in RULES):
+            wanted = {"data": name, "protocol": protocol, "model": model, "metric": plan.metric[protocol]}
+            one = known_trials(model, protocol, name, sizes, read_history(history, **wanted))
+            found.setdefault(model, []).append(one)
+    rows = [
+        {**row, "metric": plan.metric[row["protocol"]]}
+        for model, everywhere in found.items()
+        for row in left_out(model, everywhere)
+    ]
+    Run(file.parent).write_table(file.name, COLUMNS, [[row[key] for key in COLUMNS] for row in rows])
+    return rows

@@ -5,17 +5,16 @@ A checkout has them in docs/results/reproductions; an installed package does not
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import subprocess
-from collections.abc import Container, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
+from itertools import groupby
 from pathlib import Path
 from textwrap import indent
-from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -185,37 +184,32 @@ HEADER = ("data", "part", "cells")  # parts: command, title, heads, sides (1: nu
 _INTERVAL = re.compile(r"(.*) \[([\d\N{MINUS SIGN}][^\[\]]*)\]")
 
 
-class _Line(NamedTuple):
-    data: str
-    part: str
-    cells: list[str]
-
-
-def tables_csv(parts: Iterable[tuple[str, str, Iterable[ReportTable]]]) -> str:
+def table_lines(parts: Iterable[tuple[str, str, Iterable[ReportTable]]]) -> list[list[str]]:
     """What a page shows: of each data set its command and its tables."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEADER)
+    lines = []
     for data, command, tables in parts:
-        writer.writerows([data, "command", line] for line in command.splitlines())
+        lines += [[data, "command", line] for line in command.splitlines()]
         for table in tables:
-            writer.writerow([data, "title", table.title])
-            writer.writerow([data, "heads", *(column.title for column in table.columns)])
-            writer.writerow([data, "sides", *(int(column.numeric) for column in table.columns)])
-            writer.writerows([data, "row", *map(_shown, row)] for row in table.rows)
-            writer.writerows([data, "note", note] for note in table.notes)
-    return out.getvalue()
+            lines.append([data, "title", table.title])
+            lines.append([data, "heads", *(column.title for column in table.columns)])
+            lines.append([data, "sides", *(str(int(column.numeric)) for column in table.columns)])
+            lines += [[data, "row", *map(_shown, row)] for row in table.rows]
+            lines += [[data, "note", note] for note in table.notes]
+    return lines
 
 
 def published_page(shown: Experiment, folder: Path) -> str:
     """The head, and a section for every data set the folder has."""
-    lines = _lines(folder / f"{shown.name}{TABLES}")
+    header, lines = Run(folder).read_table(f"{shown.name}{TABLES}")
+    if tuple(header) != HEADER:
+        path = folder / f"{shown.name}{TABLES}"
+        raise RunError(f"{path} must have the columns {', '.join(HEADER)}; run the experiment again.")
     parts = [f"# {shown.name}: {shown.title}\n\n{shown.paper}. What was found: {shown.docs}.\n"]
-    for data in dict.fromkeys(line.data for line in lines):
-        own = [line for line in lines if line.data == data]
-        command = "\n".join(line.cells[0] for line in own if line.part == "command")
-        parts += [f"## {data}\n\n{indent(command, '    ')}\n", *map(to_markdown, _tables(own))]
-    missing = absent(shown, {line.data for line in lines})
+    for data, own in groupby(lines, lambda line: line[0]):
+        commands, *tables = _split(own)
+        command = "\n".join(line for (line,) in commands["command"])
+        parts += [f"## {data}\n\n{indent(command, '    ')}\n", *(to_markdown(_table(one)) for one in tables)]
+    missing = absent(shown, {line[0] for line in lines})
     return "\n".join([*parts, *([f"{missing}\n"] if missing else [])])
 
 
@@ -226,27 +220,20 @@ def absent(shown: Experiment, here: Container[str]) -> str:
     return f"Not here: {', '.join(missing)}. {how}" if missing else ""
 
 
-def _lines(path: Path) -> list[_Line]:
-    with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    if tuple(header) != HEADER:
-        raise RunError(f"{path} must have the columns {', '.join(HEADER)}; run the experiment again.")
-    return [_Line(data, part, cells) for data, part, *cells in rows]
+def _split(lines: Iterable[Sequence[str]]) -> list[dict[str, list[list[str]]]]:
+    """What stands before the first table, and each table from its title to the next: by part its lines."""
+    found = [defaultdict[str, list[list[str]]](list)]
+    for _, part, *cells in lines:
+        if part == "title":
+            found.append(defaultdict(list))
+        found[-1][part].append(cells)
+    return [*found]
 
 
-def _tables(own: Sequence[_Line]) -> list[ReportTable]:
-    """Each table from its title to the next."""
-    titles = [place for place, line in enumerate(own) if line.part == "title"]
-    return [_table(own[first:last]) for first, last in zip(titles, [*titles[1:], len(own)])]
-
-
-def _table(lines: Sequence[_Line]) -> ReportTable:
-    def of(part: str) -> list[list[str]]:
-        return [line.cells for line in lines if line.part == part]
-
-    columns = tuple(Column(head, numeric=side == "1") for head, side in zip(*of("heads"), *of("sides")))
-    rows = tuple(tuple(map(_cell, cells)) for cells in of("row"))
-    return ReportTable("", lines[0].cells[0], columns, rows, tuple(cells[0] for cells in of("note")))
+def _table(lines: Mapping[str, list[list[str]]]) -> ReportTable:
+    columns = tuple(Column(head, numeric=side == "1") for head, side in zip(*lines["heads"], *lines["sides"]))
+    rows = tuple(tuple(map(_cell, cells)) for cells in lines["row"])
+    return ReportTable("", lines["title"][0][0], columns, rows, tuple(note for (note,) in lines["note"]))
 
 
 def _shown(cell: TableCell) -> str:

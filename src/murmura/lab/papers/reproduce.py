@@ -39,7 +39,6 @@ from murmura.lab.papers.reproduction_folder import (
     RUNS,
     SPENT,
     TRIALS,
-    ChosenEntry,
     ReproductionFolder,
     RowChoice,
 )
@@ -49,7 +48,7 @@ from murmura.studies.compare.folder import SWEEP, ComparisonFolder, Sweep
 from murmura.studies.compare.run import run_entries
 from murmura.studies.configuration import DataConfig
 from murmura.studies.methods import method, resolved_settings
-from murmura.studies.search.folder import Trial, best, best_place, name_of, side
+from murmura.studies.search.folder import Trial, best, name_of, side
 from murmura.studies.search.grid import TrialJob, run_job
 from murmura.studies.search.space import Axes, grid, has_range, space_of
 from murmura.studies.search.tpe import Group, Tpe
@@ -284,8 +283,8 @@ def _ready(place: ExperimentPlace) -> PreparedData:
     return _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder.resolve())
 
 
-def _entry(label: str, row: Row, settings: dict[str, Any]) -> ChosenEntry:
-    return ChosenEntry(label, row.model, resolved_settings(row.model, settings))
+def _entry(label: str, row: Row, settings: dict[str, Any]) -> ComparisonEntry:
+    return ComparisonEntry(label, row.model, resolved_settings(row.model, settings))
 
 
 @cache
@@ -314,11 +313,9 @@ def _try(fit: ExperimentFit) -> Trial:
     tried = Trial(fit.settings, math.nan, model=row.model, row=fit.label, stage=fit.stage, asked=fit.settings)
     wall, cpu = time.perf_counter(), time.process_time()
     try:
-        curve = tuple(one.value for one in run_job(held(), job))
-        top = best_place(curve, side(metric))
-        tried = replace(tried, value=curve[top])
-        if row.epochs:
-            tried = replace(tried, settings={**fit.settings, "epochs": top + 1}, curve=curve)
+        found = run_job(held(), job)
+        won, curve = best(found, metric), tuple(one.value for one in found) if row.epochs else ()
+        tried = replace(tried, value=won.value, settings=won.settings, curve=curve)
     except (MissingExtraError, FederationError, DataError) as error:
         tried = replace(tried, failed=str(error), missing=isinstance(error, MissingExtraError))
     return replace(tried, seconds=time.perf_counter() - wall, cpu=time.process_time() - cpu)
@@ -327,11 +324,7 @@ def _try(fit: ExperimentFit) -> Trial:
 def _plan(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> Comparison:
     """The comparison on the test part; refuses an experiment without anything to run."""
     seeds = {label: row.seeds for label, row in place.experiment.rows.items()}
-    entries = tuple(
-        ComparisonEntry(entry.label, entry.model, entry.settings, seeds.get(one.label))
-        for one in chosen
-        for entry in one.entries
-    )
+    entries = tuple(replace(entry, seeds=seeds.get(one.label)) for one in chosen for entry in one.entries)
     if not entries:
         why = f"a row that can be run, but: {chosen[0].left_out}" if chosen else "rows to be run, but has none."
         raise RunError(f"{place.experiment.name} must have {why}")

@@ -12,6 +12,7 @@ from typing import Any
 from murmura.core.errors import RunError
 from murmura.engine.part_files import wrong_folder
 from murmura.engine.run_folder import Run
+from murmura.studies.compare.comparison_plan import ComparisonEntry
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.search.folder import Trial
 
@@ -19,20 +20,11 @@ TRIALS, CHOICES, RUNS, SPENT = "trials", "choices.json", "runs", "spent.json"
 
 
 @dataclass(frozen=True)
-class ChosenEntry:
-    """An entry for the test part, as it was chosen."""
-
-    label: str
-    model: str
-    settings: dict[str, Any]
-
-
-@dataclass(frozen=True)
 class RowChoice:
     """What won for a row: its entries for the test part; none when it was left out, with the reason."""
 
     label: str
-    entries: tuple[ChosenEntry, ...]
+    entries: tuple[ComparisonEntry, ...]
     left_out: str = ""
 
 
@@ -129,12 +121,12 @@ class ReproductionFolder:
         return Spent(fits, cpu, wall, len(sessions))
 
 
-def _entries(kept: dict[str, dict[str, Any]]) -> Iterable[ChosenEntry]:
+def _entries(kept: dict[str, dict[str, Any]]) -> Iterable[ComparisonEntry]:
     for label, one in kept.items():
         settings = {key: value for key, value in one.items() if key != "model"}
-        yield ChosenEntry(label, str(one["model"]), settings)
+        yield ComparisonEntry(label, str(one["model"]), settings)
 
 
-def _is(trial: Trial, entry: ChosenEntry) -> bool:
+def _is(trial: Trial, entry: ComparisonEntry) -> bool:
     """Whether an entry has the settings of a trial; it has the model's defaults beside them."""
     return entry.model == trial.model and all(entry.settings.get(k) == v for k, v in trial.settings.items())

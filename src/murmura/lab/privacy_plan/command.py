@@ -77,7 +77,7 @@ def plan(
         _show(figures, planned)
     if plot is not None:
         from murmura.core.files import write_whole
-        from murmura.lab.privacy_plan.privacy_plan_picture import privacy_plan_picture
+        from murmura.lab.privacy_plan.run import privacy_plan_picture
 
         write_whole(plot, privacy_plan_picture(figures, planned).encode())
         say(f"drawn: {plot}")

@@ -11,14 +11,14 @@ one device trains; `gather_members` carries the ratings to whoever holds them, `
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from murmura.core.arrays import Bools, Ints, Longs
+from murmura.core.arrays import Bools, Longs
 from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.contract import IndividualUpdates, Total
 from murmura.core.errors import SettingError
@@ -60,7 +60,9 @@ class Regional(InProcess):
                 )
             return super().collect(exchange)
         parts, counted = [], np.zeros(f.plan.people.clients, np.bool_)
-        for own in self._regions(f, exchange.clients):
+        region = exchange.clients.astype(np.int64) * self.regions // f.plan.people.clients
+        for one in np.unique(region):  # neighbours in number are neighbours
+            own = exchange.clients[region == one]
             f.plan.channel.check_cohort(len(own))  # a sum of a few would tell about them
             kept = RawSums(chain)
             super().collect(PhaseVisits(f, phase, exchange.round, own, kept))
@@ -68,11 +70,6 @@ class Regional(InProcess):
             counted |= f.counted.get(phase.name, counted)
         f.remember_counted(phase, [*np.flatnonzero(counted).tolist(), *exchange.malicious])
         return through.sum_up(chain.ring.add_up(parts).astype(np.int64), exchange.round)
-
-    def _regions(self, f: Federation, clients: Ints) -> list[Ints]:
-        """Those of the clients who are in each region that has any: neighbours in number are neighbours."""
-        region = clients.astype(np.int64) * self.regions // f.plan.people.clients
-        return [clients[region == one] for one in np.unique(region)]
 
 
 def region_levels(channel: ChannelSettings) -> dict[str, str]:
@@ -86,19 +83,12 @@ def region_levels(channel: ChannelSettings) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, eq=False)
-class GatheredGroups:
-    """Groups whose ratings have come to whoever holds them for the group."""
-
-    people: Population
-    bytes_moved: Longs  # (groups,) between the devices of each group
-
-
-def gather_members(people: Population, arrangement: Arrangement) -> GatheredGroups:
+def gather_members(people: Population, arrangement: Arrangement) -> tuple[Population, Longs]:
     """Carry the rows of every group's members, as bytes, to the devices or the server that become its client.
 
     household: one device has them already. members: every device gets those of all others. intermediate: every
-    device sends its own once. What is trained on does not depend on it.
+    device sends its own once. What is trained on does not depend on it. Beside the groups stands how many bytes
+    went between the devices of each: (groups,).
     """
     if people.person is None:
         raise SettingError("members of groups must be told apart, but every client here is one person.")
@@ -112,7 +102,7 @@ def gather_members(people: Population, arrangement: Arrangement) -> GatheredGrou
         moved[group] = copies * sum(map(len, letters))
         columns += [unpack_arrays(letter) for letter in letters]
     item, value, consent, person = (np.concatenate([one[name] for one in columns]) for name in COLUMNS)
-    return GatheredGroups(replace(people, item=item, value=value, consent=consent, person=person), moved)
+    return replace(people, item=item, value=value, consent=consent, person=person), moved
 
 
 def _update(people: Population, rows: slice, own: Bools) -> bytes:

@@ -8,7 +8,7 @@ of a device that was lost before its upload, the own mask of one that was not. A
 
 For simulations. Nobody signs keys here: a server that invents devices, or gives everyone other keys, reads what
 it wants (two aggregators with admissions are what a real federation has). A server that tells
-devices different stories about who was lost does not, as long as the threshold is above half of the holders.
+devices different stories about who was lost does not, as the threshold is above half of the holders.
 """
 
 from __future__ import annotations
@@ -110,13 +110,6 @@ class PublicKeys(NamedTuple):
     seal: bytes
 
 
-class Held(NamedTuple):
-    """What a device holds of a peer: a share of its key, and one of its own mask."""
-
-    key: int
-    own_mask: int
-
-
 def agreed_seed(private: bytes, public: bytes, purpose: bytes) -> bytes:
     """32 bytes that two devices and nobody else know: X25519, then HKDF-SHA256."""
     shared = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
@@ -150,7 +143,7 @@ class MaskingDevice:
             raise MissingExtraError("a sum with pairwise masks", "serve")
         self._mask_key, self._seal_key = self.entropy(32), self.entropy(32)
         self._own_mask = self.entropy(SEED_BYTES)
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, dict[Kind, int]] = {}  # of a peer: a share of its key, and one of its own mask
         self._said: dict[int, Kind] = {}
         self._peers: Mapping[int, PublicKeys] = {}
         self._threshold, self._sent = 1, False
@@ -166,11 +159,13 @@ class MaskingDevice:
         holders = [1 + number for number in sorted((*peers, self.client))]
         keys = split(self._mask_key, holders, threshold, self.entropy)
         masks = split(self._own_mask, holders, threshold, self.entropy)
-        self._held[self.client] = Held(keys[1 + self.client], masks[1 + self.client])
-        return {
-            peer: self._seal(peer, sent=True).encrypt(_ONCE, _written(keys[1 + peer], masks[1 + peer]), None)
+        own = 1 + self.client
+        self._held[self.client] = {"key": keys[own], "own mask": masks[own]}
+        written = {
+            peer: b"".join(one[1 + peer].to_bytes(SHARE_BYTES, "little") for one in (keys, masks))
             for peer in peers
         }
+        return {peer: self._seal(peer, sent=True).encrypt(_ONCE, text, None) for peer, text in written.items()}
 
     def receive(self, sealed: Mapping[int, bytes]) -> None:
         """Open what peers have shared; who shared nothing is no peer any more."""
@@ -181,10 +176,9 @@ class MaskingDevice:
                 raise FederationError(
                     f"the shares of device {peer} must be sealed to device {self.client}, but are not."
                 ) from None
-            half = len(text) // 2
-            self._held[peer] = Held(
-                int.from_bytes(text[:half], "little"), int.from_bytes(text[half:], "little")
-            )
+            halves = text[:SHARE_BYTES], text[SHARE_BYTES:]
+            key, own_mask = (int.from_bytes(half, "little") for half in halves)
+            self._held[peer] = {"key": key, "own mask": own_mask}
         self._peers = {peer: keys for peer, keys in self._peers.items() if peer in sealed}
 
     def masked(self, vector: Words) -> Words:
@@ -203,10 +197,7 @@ class MaskingDevice:
         keys: dict[int, Kind] = {peer: "key" for peer in lost if peer in self._held}
         self._refuse(asked, keys)
         self._said |= asked | keys
-        return {
-            peer: (kind, self._held[peer].key if kind == "key" else self._held[peer].own_mask)
-            for peer, kind in self._said.items()
-        }
+        return {peer: (kind, self._held[peer][kind]) for peer, kind in self._said.items()}
 
     def _refuse(self, asked: Mapping[int, Kind], keys: Mapping[int, Kind]) -> None:
         if len(asked) < self._threshold:
@@ -230,10 +221,7 @@ class MaskingDevice:
         return AESGCM(agreed_seed(self._seal_key, self._peers[peer].seal, purpose))
 
 
-def _written(*shares: int) -> bytes:
-    return b"".join(share.to_bytes(SHARE_BYTES, "little") for share in shares)
-
-
+THRESHOLD = 2 / 3  # below half the server could have both secrets of a device
 _NUMBER = 4  # bytes that name a peer in a message
 
 
@@ -251,7 +239,7 @@ def neighbourhood(keys: Mapping[int, PublicKeys], neighbours: int) -> dict[int, 
 class PairwiseMasks(SumSession):
     """Masks that cancel: the server of one sum, and all its devices, whose keys go around before any upload.
 
-    More than `threshold` of the holders of a device's shares must stay.
+    More than THRESHOLD of the holders of a device's shares must stay.
     """
 
     name: ClassVar[str] = "pairwise masks"
@@ -270,17 +258,10 @@ class PairwiseMasks(SumSession):
         ring: Ring,
         lost: DropOuts = NO_DROPOUTS,
         neighbours: int = 100,
-        threshold: float = 2 / 3,
     ) -> None:
-        if not 0.5 <= threshold < 1:
-            raise SettingError(
-                f"the threshold of masks must be at least half and below 1, but is {threshold:g}; below half "
-                "the server could have both secrets of a device."
-            )
         if neighbours < 2:
             raise SettingError(f"a device needs at least 2 neighbours, but neighbours is {neighbours}.")
         super().__init__(clients, ring, lost)
-        self.threshold = threshold
         with self.cost.at("device"):
             self.devices = {client: MaskingDevice(client, ring) for client in clients}
             self.keys = {client: device.advertise() for client, device in self.devices.items()}
@@ -290,7 +271,7 @@ class PairwiseMasks(SumSession):
 
     def needed(self, client: int) -> int:
         """How many shares undo a secret of this device."""
-        return int(self.threshold * (1 + len(self.peers[client])) + 1e-9) + 1
+        return int(THRESHOLD * (1 + len(self.peers[client])) + 1e-9) + 1
 
     def _exchange_shares(self) -> None:
         sealed: dict[int, dict[int, bytes]] = {client: {} for client in self.devices}
@@ -331,7 +312,7 @@ class PairwiseMasks(SumSession):
                 said = self.devices[holder].unmask(there, lost)
             self.cost.bytes_up += len(said) * (_NUMBER + SHARE_BYTES)
             for client, (kind, share) in said.items():
-                assert kind == _wanted(client in there)
+                assert kind == ("own mask" if client in there else "key")
                 shares[client][1 + holder] = share
         return shares
 
@@ -349,10 +330,6 @@ class PairwiseMasks(SumSession):
 
     def _aborted(self, left: int) -> AbortedSumError:
         return AbortedSumError(
-            f"a sum of {len(self.devices)} devices with masks needs more than {self.threshold:.0%} of "
+            f"a sum of {len(self.devices)} devices with masks needs more than {THRESHOLD:.0%} of "
             f"them to stay, but {left} are left; the model stays what it was."
         )
-
-
-def _wanted(there: bool) -> Kind:
-    return "own mask" if there else "key"

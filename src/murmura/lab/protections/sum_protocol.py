@@ -6,10 +6,9 @@ again. A real federation has two aggregators (`channel.shares`) and none of this
 
 from __future__ import annotations
 
-import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -17,11 +16,14 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from murmura.channel import shares as additive
+from murmura.channel.chain import Chain
 from murmura.channel.ring import Ring
-from murmura.channel.shares import Entropy, expanded_sum
+from murmura.channel.shares import expanded_sum
+from murmura.core.contract import Total
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.plugins import imported
 from murmura.core.rng import Words
+from murmura.runtimes.inprocess import InProcess, PhaseVisits
 
 Side = Literal["device", "server"]
 
@@ -100,13 +102,11 @@ class SumSession(ABC):
     def _total(self) -> Words: ...
 
 
-def split_among(
-    vector: Words, ring: Ring, parties: int, entropy: Entropy = os.urandom
-) -> tuple[list[bytes], Words]:
+def split_among(vector: Words, ring: Ring, parties: int) -> tuple[list[bytes], Words]:
     """(seeds, rest): what parties - 1 seeds stand for and the rest add up to the vector."""
     seeds = list[bytes]()
     while len(seeds) < parties - 1:
-        seed, vector = additive.split(vector, ring, entropy)
+        seed, vector = additive.split(vector, ring)
         seeds.append(seed)
     return seeds, vector
 
@@ -166,30 +166,22 @@ def sum_protocol(name: str) -> type[SumSession]:
     return found
 
 
-def protected_sum(
-    name: str,
-    ring: Ring,
-    clients: Sequence[int],
-    lost: float,
-    round: int,
-    upload: Callable[[int, bool], Words],
-    needed: bool,
-) -> tuple[Words, tuple[int, ...], int] | None:
-    """The sum by that protocol, whose it is, and the bytes up. None: too many were lost for a sum not `needed`.
-
-    `lost` is the share of lost devices; `upload` gives the vector of a client, and is told whether it arrives.
-    """
-    absent = DropOuts.drawn(clients, lost, round)
-    session = sum_protocol(name)(clients, ring, absent)
+def protected_sum(runtime: InProcess, exchange: PhaseVisits, chain: Chain) -> Total | None:
+    """The sum of an exchange by another protocol than two aggregators; None: too many were lost for a sum."""
+    f, phase, clients = exchange.f, exchange.phase, exchange.clients.tolist()
+    absent = DropOuts.drawn(clients, runtime.drop_out, exchange.round)
+    session = sum_protocol(chain.settings.channel)(clients, chain.ring, absent)
     for client in clients:
         arrives = client not in absent.before
-        vector = upload(client, arrives)
+        vector = runtime.upload(exchange, client, arrives)
         if arrives:
             session.add(client, vector)
     try:
         total = session.finish()
     except AbortedSumError:
-        if needed:
+        if phase.repeat is not None or len(f.plan.itinerary.training) > 1:  # a sum is needed
             raise
         return None
-    return total, tuple(session.counted), session.cost.bytes_up
+    f.tally.bytes_up += session.cost.bytes_up - len(session.counted) * chain.upload_bytes
+    f.remember_counted(phase, session.counted)
+    return chain.sum_up(total.astype(np.int64), exchange.round)

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
 
 from murmura.baselines.base import EpochBaseline, Pairs
 from murmura.baselines.shared_models import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Words, guest_secret, server_secret
-from murmura.core.settings import Count, Positive, settings
-from murmura.kernels.factorisation.sgd import train_pairs, train_user_pairs
+from murmura.core.settings import Count, NonNegative, Positive, settings
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_others
 from murmura.kernels.philox import permute
+from murmura.lab.rivals.loops import train_pairs, train_user_pairs
 
 FOLD_IN_PASSES = 10
 INIT_STD = 0.1
@@ -66,7 +65,7 @@ class Mf(EpochBaseline[MfModel]):
 
     factors: Count = 20  # length of the vectors
     alpha: Positive = 0.01  # learning rate
-    reg: Annotated[float, Field(ge=0)] = 0.005  # decay of vectors and biases
+    reg: NonNegative = 0.005  # decay of vectors and biases
     negatives: Count = 4  # items sampled per training row
     negatives_from: Literal["unmet", "all"] = "unmet"  # the items a user does not have, or any, as in the paper
     epochs: Count = 20  # every training row once, in a new order

@@ -2,7 +2,7 @@
 
 Koren: Factorization meets the neighborhood (KDD 2008): equation 2, and equation 15, where what someone rated at
 all speaks beside how she rated it. Both learn by stochastic gradient steps, users in a new order every epoch;
-`kernels.factorisation.rating_sgd` has the steps.
+`loops` has the steps.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from pydantic import Field
 
 from murmura.baselines.base import EpochBaseline
 from murmura.baselines.shared_models import normal_tables
@@ -22,14 +21,13 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.rng import Purpose, server_secret
-from murmura.core.settings import Count, Positive, settings
-from murmura.kernels.factorisation.sgd import RatingRates, RatingTables, visit_users
+from murmura.core.settings import Count, NonNegative, Positive, settings
 from murmura.kernels.philox import permute
 from murmura.kernels.sparse import Sparse, sparse_times_dense
+from murmura.lab.rivals.loops import RatingRates, RatingTables, visit_users
 from murmura.lab.rivals.rating_models import RatingModel
 
 INIT_STD = 0.1
-NonNegative = Annotated[float, Field(ge=0)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
 
 from murmura.baselines.neighbours import ONE, NeighbourMethod
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import Count, settings
+from murmura.core.settings import Count, NonNegative, settings
 from murmura.kernels.similarity import Measure, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, product_rows
 from murmura.lab.rivals.rating_models import Biases, RatingModel
@@ -116,7 +115,7 @@ class RatingNeighbours(NeighbourMethod):
 
     k: Count = 200  # neighbours that are averaged
     similarity: Measure = "pearson"  # how rows are compared, over what both have rated
-    shrink: Annotated[float, Field(ge=0)] = 10.0  # a similarity of n shared ratings counts n / (n + shrink)
+    shrink: NonNegative = 10.0  # a similarity of n shared ratings counts n / (n + shrink)
     centre: Literal["none", "biases"] = "biases"  # what is averaged: ratings, or distances from the biases
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 from murmura.core.arrays import Ids
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.interactions import Interactions
-from murmura.data.graphs.feature_table import listed_features, predicate_and_object, read_mapping
+from murmura.data.graphs.feature_files import listed_features, predicate_and_object, read_mapping
 from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
 from murmura.data.tables.column_kinds import ColumnKind, TextLayout
 from murmura.data.tables.side_file import column_for, relation_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from murmura.engine.run_folder import Run
-from murmura.evaluation.intervals import Interval, seed_interval
+from murmura.evaluation.significance import Interval, seed_interval
 from murmura.studies.compare.folder import ComparisonFolder, mean
 
 FRESHNESS, NORMALISED = "freshness", "normalised freshness"

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import RunError
-from murmura.evaluation.intervals import seed_interval
 from murmura.evaluation.registry import pareto_front, title
+from murmura.evaluation.significance import seed_interval
 from murmura.lab.analyses.item_exposure import MEAN_DISPARITY, exposure
 from murmura.lab.sweep.folder import SweepPoint, entry_points, value_text
 from murmura.report import drawing

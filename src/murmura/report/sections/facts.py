@@ -13,7 +13,7 @@ from murmura.engine.part_files import ordered, printable
 from murmura.report.page import Compared, Section, as_yaml
 from murmura.report.summary import decimals_for
 from murmura.report.table import Column, ReportTable, TableCell, number_cell, plain_table, text_cell
-from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.compare.folder import ComparisonFolder, mean
 
 AGAIN = "again"  # the folder the commands write
 FILE = f"{AGAIN}.yaml"
@@ -163,11 +163,8 @@ def settings_table(folder: ComparisonFolder) -> ReportTable:
 def time_table(folder: ComparisonFolder) -> ReportTable | None:
     """How long the parts of a run took, means over seeds."""
     keys = ordered([list(part.seconds) for model in folder.models for part in model.done])
-    rows = []
-    for model in folder.models:
-        every = ([part.seconds[key] for part in model.done if key in part.seconds] for key in keys)
-        means = [math.fsum(found) / len(found) if found else None for found in every]
-        rows += [(model.label, *((mean, 2) for mean in means))] if {*means} - {None} else []
+    means = [(model.label, mean([dict(part.seconds) for part in model.done])) for model in folder.models]
+    rows = [(label, *((known.get(key), 2) for key in keys)) for label, known in means if known]
     heads = ("model", *(f"{key} (s)" for key in keys))
     return plain_table("seconds", "Time per run, in seconds", heads, rows) if rows else None
 
@@ -177,7 +174,9 @@ def environment_table(folder: ComparisonFolder) -> ReportTable:
     facts = dict(folder.environment)
     if isinstance(facts.get("command"), list):
         facts["command"] = " ".join(map(str, facts["command"]))
-    return _pairs("environment", "What it ran on", {**facts, "status": folder.status, "at": folder.at or None})
+    return _pairs(
+        "environment", "What it ran on", {**facts, "status": folder.run.status, "at": folder.run.at or None}
+    )
 
 
 def _pairs(name: str, heading: str, facts: dict[str, Any]) -> ReportTable:

@@ -12,8 +12,8 @@ import numpy as np
 from murmura.core.arrays import Floats, Longs
 from murmura.engine.part_files import ordered
 from murmura.engine.run_folder import RoundTable, Run
-from murmura.evaluation.intervals import Interval
 from murmura.evaluation.registry import title
+from murmura.evaluation.significance import Interval
 from murmura.report import drawing
 from murmura.report.drawing import CENTRAL, FEDERATED, Axes, Picture, canvas, few_ticks, note, short
 from murmura.report.page import Compared, Section

@@ -41,11 +41,11 @@ def list_rounds(
         f"{status['method']}, {status['mode']}{label}: {status['state']}, {status['rounds_done']} of "
         f"{status['rounds_in_all']} rounds, {status['devices']} devices{_awaited(status)}"
     )
-    n, alarm = status.get("suspected", 0), status.get("drift", "")
+    n, alarms = status.get("suspected", 0), ("drift", "alarm")
     notes = [
         *(status.get(name, "") for name in ("difference", "breach")),
         f"a device broke the bounds of a sum, and is looked for among {n}" if n else "",
-        f"drift: {alarm}" if alarm else "",
+        *(f"{name}: {status[name]}" for name in alarms if status.get(name)),
     ]
     columns = ["round", "phase", "state", "called", "reports", "seconds", "reason"]
     table(

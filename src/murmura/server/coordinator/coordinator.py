@@ -259,7 +259,7 @@ class Coordinator:
             "state": r.stage,
             "method": r.setup.preset.name,
             "mode": channel.channel,
-            "label": "; ".join(r.setup.labels.values()),
+            "label": r.setup.label,
             "minimum": channel.minimum_cohort,
             "rounds_done": r.now.position.done,
             "rounds_in_all": r.itinerary.rounds,
@@ -279,7 +279,8 @@ class Coordinator:
         """
         r, live = self.rounds, self.rounds.live
         status = {**self.about(), "devices": len(r.store.registered())}
-        status |= {"suspected": len(r.search.candidates), "drift": r.drift.alarm, "open": None}
+        status |= {"suspected": len(r.search.candidates), "drift": r.drift.alarm}
+        status |= {"alarm": r.store.alarm, "open": None}
         if live is not None:
             status["open"] = {
                 **{name: getattr(live.manifest, name) for name in ("round", "phase", "called", "deadline")},

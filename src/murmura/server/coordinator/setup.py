@@ -12,7 +12,7 @@ from pydantic import Field
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.core.channel import EPSILON, EXACT, READABLE, ChannelSettings
+from murmura.core.channel import EPSILON, EXACT, READABLE, WITHOUT_NOISE, ChannelSettings
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import RunError, SettingError
 from murmura.core.features import encode_features
@@ -116,10 +116,10 @@ class FederationSetup:
         self.channel.check_cohort(itinerary.cohort_size, info.clients)
         self._check_noise(itinerary)
         if "exact" in self.labels and not self.exact:
-            remedy = "set -S epsilon=4" if self.preset.preset.noise_by_default else "serve fed-ease"
+            remedy = "Set -S epsilon=4" if self.preset.preset.noise_by_default else "Serve fed-ease"
             raise SettingError(
-                f"{self.preset.name} must have noise in its sums, but has none and {EXACT}; {remedy}, or say "
-                "--exact to serve it all the same."
+                f"{self.preset.name} must have noise in its sums, but has none, and {EXACT}. {remedy}, or say "
+                "--exact."
             )
         return itinerary
 
@@ -144,6 +144,11 @@ class FederationSetup:
     def labels(self) -> dict[str, str]:
         """What its operator and each device's owner must allow."""
         return labels_of(self.channel.channel, self.preset.algorithm(), self.noise)
+
+    @property
+    def label(self) -> str:
+        """What everybody should know of its sums; "" of noisy ones."""
+        return "; ".join(self.labels.values()) or WITHOUT_NOISE * (not self.noise)
 
     def terms(
         self,
@@ -218,14 +223,10 @@ def guarded(
         return preset, ""
     few = max(FEWEST_TOLERATED, -(-info.clients // TOLERATED_SHARE)) if tolerated is None else tolerated
     own: dict[str, int] = as_dict(preset)
-    least, cap = (
-        own["least"] + few,
-        own["cap"] or max(SHORTEST_CAP, CAP_MEANS * -(-info.interactions // info.clients)),
-    )
-    said = (
-        f"pairs are of items with at least {least} owners, {few} more than `least` as devices may be malicious"
-    )
-    return changed(preset, least=least, cap=cap), f"{said}; of one person at most {cap} items take part"
+    least, mean = own["least"] + few, -(-info.interactions // info.clients)
+    cap = own["cap"] or max(SHORTEST_CAP, CAP_MEANS * mean)
+    said = f"pairs are of items with at least {least} owners, {few} of them against malicious devices"
+    return changed(preset, least=least, cap=cap), f"{said}; at most {cap} items of one person"
 
 
 def configured(

@@ -30,6 +30,7 @@ from murmura.wire.refusals import RefusedError
 
 Presence = tuple[frozenset[int], frozenset[int]]  # slots that came, slots that were called
 RELEASED = "released "  # facts: of sums that another exchange follows, by the name of their phase
+ALARM = "alarm"  # the fact that keeps what looks like false histories in a release
 BREACH = "breach"  # begins what is said of a round whose sum was cut; the fact that keeps it
 LONGEST = 500  # characters kept of what is said of a round
 
@@ -195,6 +196,7 @@ class CoordinatorStore:
         if self.releases.ends_with(position):
             difference = self._itinerary.algorithm.release_difference(server)
             changes += self.releases.completed(entry, difference)
+            changes.append(put_fact(ALARM, self._itinerary.algorithm.alarm(server).encode()))
         row = (end.serial, position.done, _packed(server, answers))
         kept = [  # between two exchanges of a round there is nothing to go back to
             *([("INSERT INTO models VALUES (?, ?, ?)", row)] if position.step == 0 else []),
@@ -212,6 +214,11 @@ class CoordinatorStore:
             sums = ["" if begins else self.breach, said if said.startswith(BREACH) else ""]
             changes.append(put_fact(BREACH, " ".join(filter(None, sums)).encode()))
         self._end(end, "committed", [*changes, *kept], [entry])
+
+    @property
+    def alarm(self) -> str:
+        """What the operator should look at in the newest release, "" of nothing."""
+        return (self._store.fact(ALARM) or b"").decode()
 
     @property
     def breach(self) -> str:

@@ -56,8 +56,8 @@ def compare(
     by one of them, side by side. The test part and the files stay here.
     """
     from murmura.studies.compare.comparison_plan import plan as planned
+    from murmura.studies.compare.comparison_plan import with_noisy_rows
     from murmura.studies.compare.folder import BY_DAYS
-    from murmura.studies.compare.noisy_rows import with_noisy_rows
     from murmura.studies.compare.run import saved_models
 
     orders, connected, dataset = options.parse_orders(order), options.tracker(log), load_data(config.data)
@@ -135,8 +135,7 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     """
     from murmura.data.sources.registry import load
     from murmura.report import build
-    from murmura.studies.compare.comparison_plan import plan
-    from murmura.studies.compare.noisy_rows import with_noisy_rows
+    from murmura.studies.compare.comparison_plan import plan, with_noisy_rows
 
     folder = options.new_folder(out, "demo")
     chosen, _ = with_noisy_rows(plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA}))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import yaml
 
+from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.channel.ledger import EXPOSED
 from murmura.core.catalogue import Dataset
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import EPSILON, ChannelSettings, NoiseForecast
+from murmura.core.consent import Consent
 from murmura.core.errors import SettingError, said_of
-from murmura.core.settings import as_dict
+from murmura.core.settings import as_dict, field_names
 from murmura.engine.prepared import PreparedData, prepare
 from murmura.engine.protocol import protocol
 from murmura.evaluation.measure import Evaluation, PlainTable, number
@@ -31,6 +33,7 @@ from murmura.studies.methods import (
 )
 from murmura.studies.search.folder import Trial
 
+CARRIED = {*field_names(Consent), *field_names(ChannelSettings)}  # of the settings of the exact row
 Keep = Literal["all", "best", "none"]
 
 
@@ -43,9 +46,7 @@ class ComparisonEntry:
     settings: dict[str, Any]
     seeds: int | None = None  # where it is run with fewer than the others
     from_size_rule: bool = False  # whether settings that nobody gave are those of the rule from sizes
-    below_minimum: bool = (
-        False  # whether its sums are of fewer people than a real federation asks for by default
-    )
+    below_minimum: bool = False  # whether its sums are of fewer people than a federation asks for
     given: Mapping[str, Any] = field(default_factory=dict)  # of the settings, those that were given
     default: Mapping[str, Any] = field(default_factory=dict)  # and those kept for the data, or of the rule
 
@@ -258,3 +259,47 @@ def table(results: Results, caption: str = "") -> PlainTable:
     keys = tuple(dict.fromkeys(key for values in found.values() for key in values))
     rows = tuple((label, *(number(values.get(key)) for key in keys)) for label, values in found.items())
     return PlainTable(("", *keys), rows, caption)
+
+
+def with_noisy_rows(plan: Comparison) -> tuple[Comparison, list[str]]:
+    """The plan with a noisy row for each method of exact sums, and a line for each that noise would drown."""
+    noisy = {entry.model for entry in plan.entries if entry.settings.get("epsilon") is not None}
+    rows, left_out = list[ComparisonEntry](), list[str]()
+    for entry in plan.entries:
+        if entry.model in noisy or not _exact(entry):
+            continue
+        noisy.add(entry.model)
+        row = _noisy(entry)
+        with said_of(entry.label):
+            forecast = _forecast(row, plan)
+        if forecast is not None and forecast.hopeless:
+            crowd = f"; about {forecast.enough:,} people would do" if forecast.enough else ""
+            left_out.append(
+                f"{row.label} has no row: {forecast.what} is {forecast.signal:.3g} where noise alone makes "
+                f"{forecast.noise:.3g}{crowd}."
+            )
+        else:
+            rows.append(row)
+    return replace(plan, entries=(*plan.entries, *rows)), left_out
+
+
+def _exact(entry: ComparisonEntry) -> bool:
+    if entry.model not in ALGORITHMS or not algorithm(entry.model).noise_by_default:
+        return False
+    from murmura.runtimes.simulation import simulated
+
+    return simulated(entry.model, entry.settings).preset.channel_settings().channel == "secure-sum"
+
+
+def _noisy(entry: ComparisonEntry) -> ComparisonEntry:
+    own = {key: value for key, value in entry.settings.items() if key in CARRIED} | {"epsilon": EPSILON}
+    settings = resolved_settings(entry.model, own)
+    label = f"{entry.label} epsilon {EPSILON:g}"
+    return ComparisonEntry(label, entry.model, settings, entry.seeds, below_minimum=entry.below_minimum)
+
+
+def _forecast(entry: ComparisonEntry, plan: Comparison) -> NoiseForecast | None:
+    from murmura.runtimes.simulation import simulated
+
+    ready = simulated(entry.model, {**entry.settings, "hopeless": True})  # which else is refused here
+    return ready.plan(plan.prepared.split.train, plan.seed, None).noise_outlook()

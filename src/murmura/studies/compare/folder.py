@@ -114,7 +114,6 @@ class ComparisonFolder:
     environment = object_part("environment.json")  # what it ran on
     order = object_part(ORDER)
     rule = object_part(RULE)
-    _status = object_part("status.json")
 
     @staticmethod
     def open(folder: Path, rows: Sequence[str] = ()) -> ComparisonFolder:
@@ -153,7 +152,7 @@ class ComparisonFolder:
         made = []
         for place, (label, own) in enumerate(self._entries.items()):
             # a method that no seed changes is run once: then a later model has begun, or the whole is done
-            over = self.status == "done" or any(begun[place + 1 :])
+            over = self.run.done or any(begun[place + 1 :])
             settings = {key: value for key, value in own.items() if key != "name"}
             parts = (over and begun[place]) or every[place]
             made.append(ModelRuns(printable(label), str(own.get("name", label)), settings, parts))
@@ -204,16 +203,6 @@ class ComparisonFolder:
     def protocol(self) -> str:
         """The name of the protocol."""
         return str(self._rules.get("name", "default"))
-
-    @property
-    def status(self) -> str:
-        """As it was marked, and `at` when; both as far as the folder says so."""
-        return printable(self._status.get("status", "new"))
-
-    @property
-    def at(self) -> str:
-        """When the status was set."""
-        return printable(self._status.get("at", ""))
 
     @property
     def by_days(self) -> ComparisonFolder | None:

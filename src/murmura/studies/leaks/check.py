@@ -28,13 +28,14 @@ from murmura.engine.experiment import list_rows
 from murmura.engine.prepared import FILE as OPENED
 from murmura.engine.prepared import PreparedData, Selection
 from murmura.engine.run_folder import LISTS, Run, environment
+from murmura.evaluation.registry import badness
 from murmura.evaluation.significance import chance_of
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.configuration import located
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
 from murmura.studies.scorer import Scorer, open_folder
-from murmura.studies.search.folder import SearchFolder, Trial, side
+from murmura.studies.search.folder import SearchFolder, Trial
 from murmura.studies.search.grid import TrialJob, run_job
 
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")
@@ -80,11 +81,10 @@ class Evidence:
 
     def chosen_trials(self) -> dict[str, tuple[float, float]]:
         """What each label's choice scored and the best there was, with signs so that higher is better."""
-        sign = -1.0 if side(self.metric) == "lower" else 1.0
         found = {}
         for won in self.chosen:
-            values = [sign * one.value for one in self.trials if one.row == won.row]
-            found[won.row] = (sign * won.value, max(values, default=sign * won.value))
+            values = [-badness(self.metric, one.value) for one in (won, *self.trials) if one.row == won.row]
+            found[won.row] = (values[0], max(values))
         return found
 
     def some_trials(self, most: int) -> list[Trial]:

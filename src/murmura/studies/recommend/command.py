@@ -54,9 +54,9 @@ def recommend(
         say(f"{person.foreign} rows are of items the model does not know, and count for nothing")
     if as_json:
         for line in lines:
-            typer.echo(json.dumps(line.flat(why), ensure_ascii=False))
+            typer.echo(json.dumps(line.flat(), ensure_ascii=False))
         return
-    rows = [[str(line.rank), line.name, line.reason()][: 3 if why else 2] for line in lines]
+    rows = [[str(line.rank), line.name, line.why][: 3 if why else 2] for line in lines]
     table(
         f"for {user or ('someone who likes ' + likes if likes else 'the owner of ' + history)}",
         ["rank", "item", "why"][: 3 if why else 2],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.data.sources.registry import one_person
 from murmura.data.splits.temporal import begin_of_day
 from murmura.engine.prepared import PreparedData
-from murmura.engine.reasons import TermReason, item_vectors, reasons, sentence, term_reasons
+from murmura.engine.reasons import item_vectors, nearest_own, sentence, term_reasons
 from murmura.studies.scorer import Scorer
 
 
@@ -28,22 +29,12 @@ class Recommendation:
     item: Any  # own id
     name: str
     score: float
-    similar: str = ""  # the name of the nearest own item; "" where none was asked for or there is none
-    cosine: float = 0.0
-    terms: tuple[TermReason, ...] | None = None  # what the score is the sum of, where the model says so
+    why: str = ""  # the reason as a person reads it
+    reason: Mapping[str, Any] = field(default_factory=dict)  # and as plain values
 
-    def reason(self) -> str:
-        """The reason as a person reads it."""
-        if self.terms is not None:
-            return sentence(self.score, list(self.terms))
-        return f"similar to {self.similar} ({self.cosine:.2f})" if self.similar else ""
-
-    def flat(self, why: bool) -> dict[str, Any]:
+    def flat(self) -> dict[str, Any]:
         """One flat object, as --json prints it."""
-        line = {"rank": self.rank, "item": self.item, "name": self.name, "score": self.score}
-        if why and self.terms is not None:
-            return {**line, "terms": [asdict(one) for one in self.terms]}
-        return {**line, "similar to": self.similar, "cosine": self.cosine} if why else line
+        return {"rank": self.rank, "item": self.item, "name": self.name, "score": self.score, **self.reason}
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +125,15 @@ def _lines(prepared: PreparedData, model: Model, person: Person, k: int, why: bo
         return lines
     terms = person.terms(model)
     if terms is None:
-        found = reasons(item_vectors(model), own, shown)
-        near = [(name(one.nearest) if one.nearest >= 0 else "", one.cosine) for one in found]
-        return [replace(line, similar=item, cosine=cosine) for line, (item, cosine) in zip(lines, near)]
+        found = []
+        for line, (nearest, cosine) in zip(lines, nearest_own(item_vectors(model), own, shown)):
+            similar = name(nearest) if nearest >= 0 else ""
+            text = f"similar to {similar} ({cosine:.2f})" if similar else ""
+            found.append(replace(line, why=text, reason={"similar to": similar, "cosine": cosine}))
+        return found
     offered = np.setdiff1d(np.flatnonzero(model.candidates), own).astype(np.int32)
     stated = term_reasons(terms.named(name), offered, shown, k)
-    sums = terms.scores[shown].tolist()  # a score is told as the sum of its terms
-    return [replace(line, score=score, terms=tuple(parts)) for line, score, parts in zip(lines, sums, stated)]
+    return [
+        replace(line, score=score, why=sentence(score, parts), reason={"terms": [asdict(one) for one in parts]})
+        for line, score, parts in zip(lines, terms.scores[shown].tolist(), stated)  # the sum of its terms
+    ]

@@ -21,7 +21,7 @@ from murmura.engine.part_files import named, whole_number, wrong_folder
 from murmura.engine.prepared import FILE as OPENED
 from murmura.engine.prepared import Selection
 from murmura.engine.run_folder import Run
-from murmura.evaluation.registry import DEFAULT_METRICS, cutoff, direction, has_no_cutoff, metric_of
+from murmura.evaluation.registry import DEFAULT_METRICS, badness, cutoff, direction, has_no_cutoff, metric_of
 
 TRIALS, CHOICE = "trials.csv", "choice.json"
 COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
@@ -85,19 +85,13 @@ def measured(metric: str) -> tuple[str, ...]:
 
 def ranked(trials: Sequence[Trial], metric: str) -> list[Trial]:
     """Best first by the metric; of equal ones the first, and last those without a value."""
-    sign = -1.0 if side(metric) == "higher" else 1.0
-    return sorted(trials, key=lambda trial: (math.isnan(trial.value), sign * trial.value))
+    side(metric)  # refused where it has no best end
+    return sorted(trials, key=lambda trial: (math.isnan(trial.value), badness(metric, trial.value)))
 
 
 def best(trials: Sequence[Trial], metric: str) -> Trial:
     """The first of `ranked` that came to its end: a target may never be reached, and is still no failure."""
     return ranked([one for one in trials if not one.failed] or trials, metric)[0]
-
-
-def best_place(values: Sequence[float], better: Side) -> int:
-    """Where the best value is; of equal ones the first. A number beats none."""
-    sign = 1.0 if better == "higher" else -1.0
-    return max(range(len(values)), key=lambda n: -math.inf if math.isnan(values[n]) else sign * values[n])
 
 
 class TrialHistory:

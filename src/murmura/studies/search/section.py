@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from murmura.report import drawing
 from murmura.report.page import Section, as_yaml
 from murmura.report.summary import decimals_for
 from murmura.report.table import Column, ReportTable, plain_table
-from murmura.studies.search.folder import SearchFolder, Side, Trial, best, best_place, ranked, side
+from murmura.studies.search.folder import SearchFolder, Trial, best, ranked, side
 
 ACROSS, ROWS_ACROSS = 4, 3  # panels side by side: of models and settings, of the rows of an experiment
 TALL = 1.5  # inches of a row's panel
@@ -76,17 +78,23 @@ def _keys(trials: Sequence[Trial]) -> list[str]:
 
 def search_picture(name: str, tried: Sequence[Trial], metric: str) -> drawing.Picture | None:
     """A panel per row: its trials in order, the best so far as a line; None where nothing was searched."""
-    rows = {row: [one for one in tried if one.row == row] for row in dict.fromkeys(one.row for one in tried)}
-    known = {row: [one for one in mine if not math.isnan(one.value)] for row, mine in rows.items()}
-    rows = {row: mine for row, mine in rows.items() if known[row] and len(mine) > 1}
+    every = {row: [one for one in tried if one.row == row] for row in dict.fromkeys(one.row for one in tried)}
+    values = {row: np.array([one.value for one in mine]) for row, mine in every.items()}
+    rows = {row: mine for row, mine in every.items() if len(mine) > 1 and not np.isnan(values[row]).all()}
     if not rows:
         return None
-    across, better = min(ROWS_ACROSS, len(rows)), side(metric)
+    across, better = min(ROWS_ACROSS, len(rows)), np.fmax if side(metric) == "higher" else np.fmin
     height = 0.35 + (TALL if across > 1 else 2.0) * math.ceil(len(rows) / across)
     with drawing.canvas(name, height) as made:
         grid = made.panels(len(rows), across)
-        for axes, (row, mine) in zip(grid, rows.items()):
-            _row_panel(axes, row, [one.value for one in mine], better)
+        for axes, row in zip(grid, rows):
+            steps = range(1, len(rows[row]) + 1)
+            best_so_far: dict[str, Any] = {**drawing.STEPPED, "color": drawing.CURVES[0]}
+            axes.plot(steps, better.accumulate(values[row]), **best_so_far)
+            axes.scatter(steps, values[row], s=7, color=drawing.MUTED, linewidths=0)
+            axes.set_title(drawing.short(row))
+            drawing.few_ticks(axes, 5, whole=True)
+            axes.margins(x=0.04, y=0.12)
         grid[0].set_ylabel(f"{metric} on validation")
     winners = {row: best(mine, metric) for row, mine in rows.items()}
     said = (
@@ -99,18 +107,6 @@ def search_picture(name: str, tried: Sequence[Trial], metric: str) -> drawing.Pi
         "part so far. The test part has no share in it."
     )
     return made.picture("Search history", caption, f"{'; '.join(said)}.")
-
-
-def _row_panel(axes: drawing.Axes, row: str, values: list[float], better: Side) -> None:
-    known = [(step, value) for step, value in enumerate(values, start=1) if not math.isnan(value)]
-    steps = range(1, len(values) + 1)
-    best_so_far = [values[best_place(values[:step], better)] for step in steps]
-    axes.plot(steps, best_so_far, color=drawing.CURVES[0], linewidth=1.2, drawstyle="steps-post")
-    tried, reached = zip(*known)
-    axes.scatter(tried, reached, s=7, color=drawing.MUTED, linewidths=0)
-    axes.set_title(drawing.short(row))
-    drawing.few_ticks(axes, 5, whole=True)
-    axes.margins(x=0.04, y=0.12)
 
 
 def headline(search: SearchFolder) -> tuple[str, str]:

@@ -55,10 +55,16 @@ class Tpe:
     def groups(self, better: Side, seed: int = 0) -> Iterator[Group]:
         """What the study asks for, group after group, each from what those before it scored."""
         study, axes = open_study(self.study, better), distributions(self.space)
+        from optuna.samplers import TPESampler
         from optuna.trial import TrialState
 
         for first in range(0, self.trials, TOGETHER):
-            _ask(study, axes, seed, first + TOGETHER)
+            for number in range(len(study.get_trials(deepcopy=False)), first + TOGETHER):
+                derived = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # constant_liar is called experimental
+                    study.sampler = TPESampler(seed=derived, constant_liar=True)
+                study.ask(axes)  # with a generator of its own number
             asked = study.get_trials(deepcopy=False)[first : min(first + TOGETHER, self.trials)]
             values: list[float] = []
             yield [{**self.fixed, **_settings(self.space, one.params)} for one in asked], values
@@ -118,18 +124,6 @@ def _storage(file: Path) -> RDBStorage:
     if version != storage.get_head_version():
         storage.upgrade()
     return storage
-
-
-def _ask(study: Study, axes: dict[str, BaseDistribution], seed: int, until: int) -> None:
-    """Ask for settings up to that number, each with a generator of its own number."""
-    from optuna.samplers import TPESampler
-
-    for number in range(len(study.get_trials(deepcopy=False)), until):
-        derived = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # constant_liar is called experimental
-            study.sampler = TPESampler(seed=derived, constant_liar=True)
-        study.ask(axes)
 
 
 def distributions(space: Space) -> dict[str, BaseDistribution]:

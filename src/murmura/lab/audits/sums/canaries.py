@@ -1,8 +1,9 @@
-"""Canaries in a training, and what guesses about them prove."""
+"""Attacks that train again: canaries and what guesses about them prove; members and others told apart."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -14,14 +15,15 @@ from murmura.channel.layout import SparseVector
 from murmura.channel.noise import simulated_noise
 from murmura.channel.rounded_chain import RoundedChain, rounded_chain
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
-from murmura.core.contract import Algorithm, Total
+from murmura.core.contract import Algorithm, History, Total
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets, server_secret
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.lab.audits.attack import Attack
-from murmura.lab.audits.sums.sum_attack import tiny_phases
+from murmura.lab.audits.judge import AttackScores, judge_traces
+from murmura.lab.audits.sums.sum_attack import SUMS, VICTIMS, tiny_phases
 from murmura.runtimes.simulation import FederatedMethod
 
 LEVEL = 0.95
@@ -60,17 +62,12 @@ class CanaryScores:
         )
 
 
-class CanaryAudit(Attack):
-    """Canaries in the sums of a training: how large epsilon must be, at least.
+@dataclass(frozen=True, eq=False)
+class TrainingAttack(Attack):
+    """Trains again, with the same people or some of them and a seed, and tells what came of it."""
 
-    Steinke, Nasr and Jagielski: Privacy auditing with one (1) training run (NeurIPS 2023).
-
-    Canaries are put in, or left out, by a fair coin each; who sees only what is released guesses the coins, or
-    says nothing about some. Under (epsilon, delta)-differential privacy so many right guesses are that unlikely
-    (theorem 5.2 of the paper, and its appendix D); the largest epsilon under which they would be a surprise is
-    a lower bound on what was really revealed, from one training alone.
-    """
-
+    of: str  # whom it is about
+    verdict: Callable[[FederatedMethod, Interactions, int], AttackScores | CanaryScores]
     reads: ClassVar[Literal["updates", "sums"]] = "sums"
 
 
@@ -87,33 +84,40 @@ def ranks_by_sums(algorithm: Algorithm) -> bool:
     return ranks and bool(phases) and all(phase.combine == "sum" for phase in phases)
 
 
-class ModelMembership(Attack):
-    """How well her own items fit a model that was trained with her, or without.
+def membership_scores(ready: FederatedMethod, train: Interactions, seed: int) -> AttackScores:
+    """Leave each victim out of the training or not, by a fair coin, and tell them apart by what came of it.
 
     The final model alone: was somebody in its training at all? A control: it should tell nearly nothing.
 
     Yeom, Giacomelli, Fredrikson and Jha: Privacy risk in machine learning (CSF 2018): members fit a model
     better. A person is folded into the public model with all her items, as anybody can who knows them, and
     scored by how far her own items then stand above the mean of all, in standard deviations. Some people fit
-    any model better: the same in a model without her is taken off (Watson, Guo, Cormode and Sablayrolles: On
-    the importance of difficulty calibration in membership inference attacks, ICLR 2022).
+    any model better: the same in a model without any of the victims is taken off (Watson, Guo, Cormode and
+    Sablayrolles: On the importance of difficulty calibration in membership inference attacks, ICLR 2022).
     """
+    stream = Rng(server_secret(seed)).stream(SUMS)
+    having = np.flatnonzero(train.user_counts).astype(np.int32)
+    victims = having[stream.choose(len(having), min(VICTIMS, len(having) // 2))]
+    inside = stream.coins(np.full(len(victims), 0.5))
+    if inside.all() or not inside.any():
+        raise DataError(
+            f"people in and out of a training are told apart, but {len(victims)} coins gave one kind alone; "
+            "take more people or another seed."
+        )
+    people, fits = [History.of(train, victim) for victim in victims.tolist()], []
+    for left_out in (victims[~inside], victims):
+        fitted = ready.fit(train.rows(~np.isin(train.user, left_out)), seed)
+        scored = ((fitted.score_history(own.item, own.time), own.item) for own in people)
+        fits.append([_above(*one, fitted.plan.info.listed) for one in scored])
+    found = np.array(fits[0]) - np.array(fits[1])
+    return judge_traces(found[:, None], inside[:, None], victims, train.n_users)
 
-    reads: ClassVar[Literal["updates", "sums"]] = "sums"
 
-    def score(self, scores: Floats | Singles, own: Ints, listed: Ints) -> float:
-        """Higher: rather a member."""
-        offered = scores[listed].astype(np.float64)
-        spread = float(offered.std())
-        return float((scores[own].mean() - offered.mean()) / spread) if spread > 0 else 0.0
-
-
-MEMBER_TITLE = "was she in the training? Her history and the final model known, nothing else"
-CANARIES_TITLE = "uploads put in by coins; all others and one aggregator's noise are known"
-ATTACKS = (
-    ModelMembership("model-membership", MEMBER_TITLE, suits=ranks_by_sums),
-    CanaryAudit("canaries", CANARIES_TITLE, suits=sends_sums_of_numbers),
-)
+def _above(scores: Floats | Singles, own: Ints, listed: Ints) -> float:
+    """How far own items stand above the mean of all, in standard deviations."""
+    offered = scores[listed].astype(np.float64)
+    spread = float(offered.std())
+    return float((scores[own].mean() - offered.mean()) / spread) if spread > 0 else 0.0
 
 
 def guess_coins(scores: Floats, coins: Bools, delta: float, claimed: float | None) -> CanaryScores:
@@ -264,7 +268,15 @@ class CanaryPlan(Plan):
 
 
 def canary_scores(ready: FederatedMethod, train: Interactions, seed: int) -> CanaryScores:
-    """Train with canaries and guess their coins; refuses what has no channel, or borrows its noise."""
+    """Train with canaries and guess their coins; refuses what has no channel, or borrows its noise.
+
+    Steinke, Nasr and Jagielski: Privacy auditing with one (1) training run (NeurIPS 2023).
+
+    Canaries are put in, or left out, by a fair coin each; who sees only what is released guesses the coins, or
+    says nothing about some. Under (epsilon, delta)-differential privacy so many right guesses are that unlikely
+    (theorem 5.2 of the paper, and its appendix D); the largest epsilon under which they would be a surprise is
+    a lower bound on what was really revealed, from one training alone.
+    """
     plan = ready.plan(train, seed, ready.groups(train, seed))
     if not plan.chains or plan.channel.as_if is not None:
         why = "as_if is set; leave it out" if plan.chains else "the channel is 'none'; set channel=secure-sum"
@@ -276,3 +288,14 @@ def canary_scores(ready: FederatedMethod, train: Interactions, seed: int) -> Can
     noise = plan.noise
     claimed = float(noise.epsilon) if noise else None
     return guess_coins(canaries.scores, canaries.coins, float(noise.delta), claimed)
+
+
+MEMBER_TITLE = "was she in the training? Her history and the final model known, nothing else"
+CANARIES_TITLE = "uploads put in by coins; all others and one aggregator's noise are known"
+CANARIES_IN_SUMS = TrainingAttack(
+    "canaries", CANARIES_TITLE, "canary", canary_scores, suits=sends_sums_of_numbers
+)
+ATTACKS = (
+    TrainingAttack("model-membership", MEMBER_TITLE, "member", membership_scores, suits=ranks_by_sums),
+    CANARIES_IN_SUMS,
+)

@@ -14,7 +14,7 @@ from murmura.core.contract import Algorithm, ClientState, FederationInfo, Phase,
 from murmura.core.errors import DataError, MurmuraError
 from murmura.core.kernel import CohortRound, Kernel
 from murmura.core.population import ObservedSum, Population, States, Tally
-from murmura.core.rng import Stream, Words
+from murmura.core.rng import Purpose, Stream, Words
 from murmura.core.update import Update
 from murmura.lab.audits.attack import AdversaryKnowledge, Attack, ItemClaims
 
@@ -48,10 +48,7 @@ class RowSpace:
 
     def dense(self, update: Update) -> Singles:
         """The table with a row for everything: (rows, width)."""
-        whole = np.zeros((self.rows, self.width), np.float32)
-        sent = update.tables[self.table]
-        whole[sent.index] = sent.values
-        return whole
+        return update.tables[self.table].dense(self.rows, np.float32)
 
     def of_items(self, items: Ints) -> Ints:
         """The rows that tell of any of these items, ascending."""
@@ -74,10 +71,6 @@ class ObservedSums:
     """Every sum the server received, in their order."""
 
     sums: tuple[ObservedSum, ...]
-
-    def phase(self, name: str) -> tuple[ObservedSum, ...]:
-        """The sums of one phase."""
-        return tuple(one for one in self.sums if one.phase.name == name)
 
     @cached_property
     def training(self) -> tuple[ObservedSum, ...]:
@@ -167,6 +160,8 @@ class ShadowClients:
         return update
 
 
+VICTIMS = 300  # of attacks that play their victims, which takes time
+SUMS = Purpose.OWN + 7  # the stream of victims, known halves and shadows
 Tells = Literal["nothing", "half", "whole", "rarest"]  # what is known of a victim
 STRANGERS = 64  # made-up people from whom an adversary learns what an own item's row looks like
 
