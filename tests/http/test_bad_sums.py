@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -119,10 +120,10 @@ def above_all_counters(total: Elements, counts: Longs) -> Elements:
 def bending(monkeypatch: pytest.MonkeyPatch, phase: str, lie: Lie) -> None:
     """The next sum of this phase has a half to which its aggregator has added: no device can do that."""
     whole, told, counts = CollectedRound.sum, list[int](), np.bincount(people().item, minlength=30)
-    halves: dict[int, Elements] = {}
+    halves: dict[int, Any] = {}
 
-    def bent(self: CollectedRound, ids: list[bytes], least: int) -> Elements:
-        half = whole(self, ids, least)
+    def bent(self: CollectedRound, ids: list[bytes], least: int) -> Any:
+        half: Any = whole(self, ids, least)
         halves[self.kind] = half
         if self.kind != wire.VECTOR or self.phase.name != phase or told:
             return half

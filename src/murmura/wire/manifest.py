@@ -16,13 +16,13 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from numpy.typing import NDArray
 from pydantic import Field, StrictBool
 
 from murmura.channel.chain import Chain
 from murmura.channel.noise_terms import NoiseTerms, Share
-from murmura.core.rng import Words
 from murmura.wire.log import LogProof, is_model, manifest_entry
 from murmura.wire.refusals import forged, malformed
 from murmura.wire.signed_records import (
@@ -190,7 +190,7 @@ class ReleasedSum:
         for address, signature, half in zip(terms.aggregators, (self.seed, self.vector), self.halves):
             check_signature(address.key, "sum", sum_content(self.manifest, self.listed, half), signature)
 
-    def total(self, chain: Chain) -> Words:
+    def total(self, chain: Chain) -> NDArray[Any]:
         """What both halves add up to."""
         return chain.add_up(chain.unpack_total(half) for half in self.halves)
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.channel.chain import Chain
 from murmura.channel.field_shares import expand_numbers
@@ -19,7 +21,6 @@ from murmura.channel.proven_shares import answer, committed_to, decide
 from murmura.channel.shares import SEED_BYTES, Entropy, expanded_sum
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import FederationError
-from murmura.core.rng import Words
 from murmura.server.admissions import AcceptedReports
 from murmura.server.database import ServerDatabase
 from murmura.wire.manifest import Manifest, ReleasedSum
@@ -41,7 +42,7 @@ class CollectedRound:
     seeds: dict[bytes, bytes] = field(default_factory=dict)  # report -> seed (seed aggregator)
     admitted: dict[bytes, bytes] = field(default_factory=dict)  # admission -> its one report
     links: dict[bytes, int] = field(default_factory=dict)  # admission -> its share of what later ones must be
-    total: Words = field(init=False)  # the running sum (vector aggregator)
+    total: NDArray[Any] = field(init=False)  # the running sum (vector aggregator)
 
     def __post_init__(self) -> None:
         self.total = self.chain.add_up(())
@@ -118,7 +119,7 @@ class CollectedRound:
         self.links[one.admission] = found.link
         return None
 
-    def sum(self, ids: list[bytes], least: int) -> Words:
+    def sum(self, ids: list[bytes], least: int) -> NDArray[Any]:
         """The sum over exactly these reports; refuses fewer than `least`, and others than were taken here."""
         if len(ids) < least:
             raise RefusedError(
@@ -134,14 +135,14 @@ class CollectedRound:
             raise RefusedError("no-twin", "the agreed list must be what was added up here, but is not.")
         return self.total
 
-    def _expanded(self, seeds: Iterable[bytes]) -> Words:
+    def _expanded(self, seeds: Iterable[bytes]) -> NDArray[Any]:
         """The sum of what is released of what seeds stand for."""
         circuit = self.chain.circuit
         if circuit is None:
             return expanded_sum(seeds, self.chain.ring)
         return self.chain.add_up(circuit.released(expand_numbers(seed, circuit.length)) for seed in seeds)
 
-    def with_noise(self, half: Words, entropy: Entropy) -> bytes:
+    def with_noise(self, half: NDArray[Any], entropy: Entropy) -> bytes:
         """This machine's half of a sum as it is released, with the whole noise, whatever the other one adds."""
         return self.chain.pack_total(self.chain.with_noise(half, entropy) if self.chain.noisy else half)
 
