@@ -141,8 +141,7 @@ class Client:
         self.pair = one, two = t["seed_aggregator"], t["vector_aggregator"]
         self.keys = t["coordinator"], one["key"], two["key"]
         hosts = {urlsplit(one["url"]).hostname, urlsplit(two["url"]).hostname}
-        agreed = {each[key] for each in self.pair for key in ("sealing_key", "proof_key")}
-        apart = len({*self.keys}) == 3 and len(agreed) == 4
+        apart = len({t["coordinator"], *(v for x in self.pair for n, v in x.items() if n != "url")}) == 7
         need(apart and (len(hosts) == 2 or hosts <= LOOPBACK), "the three machines must be three, but are not")
         need(t["admitter"] not in ("", t["coordinator"]), "another than the coordinator must admit devices")
         for place, key in enumerate(self.keys):
