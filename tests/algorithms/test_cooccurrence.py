@@ -347,3 +347,6 @@ def test_pairs_are_of_what_each_person_was_counted_with() -> None:
     assert own("pairs", state, household(first, second))[1] == counted
     assert own("pairs", state, household(np.append(first, np.int32(11)), second))[1] == counted
     assert own("pairs", state, household(first, first))[1] == counted
+    for phase in ("counts", "pairs"):
+        with pytest.raises(DataError, match="must hold at most 2 people here, but holds 3"):
+            own(phase, state, household(first, first, second))

@@ -58,7 +58,7 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
-from murmura.core.errors import SettingError
+from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, RowBounds, TableSpec
@@ -375,7 +375,11 @@ class Cooccurrence(PairModelSettings, CountingMethod):
 
 def bit_places(rows: History | Population, info: FederationInfo) -> Longs:
     """Where the bit of each row's person and item stands in what a client remembers."""
-    person = np.int64(0) if rows.person is None else rows.person.astype(np.int64)
+    person = np.zeros(1, np.int64) if rows.person is None else rows.person.astype(np.int64)
+    if (most := 1 + int(person.max(initial=0))) > info.people:
+        raise DataError(
+            f"a client must hold at most {info.people} people here, but holds {most}; take fewer together."
+        )
     places: Longs = person * info.items + rows.item
     return places
 
