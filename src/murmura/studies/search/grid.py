@@ -173,6 +173,12 @@ def _run_trials(
         yield found
 
 
+def trial_jobs(model: str, candidates: list[dict[str, Any]], metric: str, seed: int = 0) -> list[TrialJob]:
+    """The fits that the candidates need; those that differ only in their epochs share one."""
+    log = TrialHistory(None, ("", "", model), metric)
+    return [_job(log, family, seed, None) for family in _families(log, candidates, None)]
+
+
 def _held_job(job: TrialJob) -> list[Trial]:
     """In a worker: the job on the selection it holds."""
     selection, progress = held()
