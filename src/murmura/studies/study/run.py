@@ -159,7 +159,8 @@ class DataSetStudy:
     def search(self) -> Trials:
         """Try every method's settings on the validation part; what the folder has is not tried again."""
         selection = _prepared(self.plan, self.name, self.data_dir).selection()
-        known = {label: {name_of(one.settings): one for one in own} for label, own in self._kept().items()}
+        before = self.folder.trials(self.name)
+        known = {label: {name_of(one.settings): one for one in own} for label, own in before.items()}
         asked, jobs = dict[str, list[str]](), list[tuple[str, TrialJob]]()
         for label in self.plan.methods:
             model, some = self.plan.model(label), self.plan.candidates(label)
@@ -185,9 +186,6 @@ class DataSetStudy:
                 self.folder.record_trials(self.name, trials)
                 self.progress.advance()
         self.progress.end()
-        return self._kept()
-
-    def _kept(self) -> Trials:
         return self.folder.trials(self.name)
 
     def _team(self, jobs: int) -> Workers:
