@@ -85,7 +85,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_method_has_the_same_trials_or_its_whole_grid(done: Path) -> None:
     asked = plan(done.parents[1])
     for row in rows(done):
-        assert int(row["trials"]) == min(asked.trials, int(row["grid"]))
+        assert int(row["trials"]) == min(asked.trials, len(asked.whole_grid(row["method"])))
     tried = StudyFolder.open(done).trials("rated")
     assert {label: len(own) for label, own in tried.items()} == {
         **{"mostpop": 1, "ease": 3, "pooled-ease": 3, "fed-ease": 3},
@@ -143,6 +143,17 @@ def test_ranks_and_readers(done: Path) -> None:
     assert float(found["ease"]["mean rank"]) == pytest.approx((each["rated"][1] + each["oldest"][1]) / 2)
     assert float(found["fed-ease"]["kB up/client"]) > 0
     assert not found["ease"]["kB up/client"]
+
+
+def test_recency_is_not_searched_where_rows_have_no_times(tmp_path: Path) -> None:
+    lines = ratings(tmp_path).read_text().splitlines()
+    (tmp_path / "timeless.csv").write_text("\n".join(line.rpartition(",")[0] for line in lines) + "\n")
+    grids = {"fed-ease": {"reg": [10, 100], "recency": [0.3, 0.6, 0.9]}}
+    data = {"timeless": str(tmp_path / "timeless.csv")}
+    study(plan(tmp_path, data=data, methods={"fed-ease": {"least": 1}}, grids=grids), tmp_path / "s")
+    tried = StudyFolder.open(tmp_path / "s").trials("timeless")["fed-ease"]
+    assert [(one.settings["reg"], one.failed) for one in tried] == [(10, ""), (100, "")]
+    assert not any("recency" in one.settings for one in tried)
 
 
 def test_what_is_done_is_not_repeated(done: Path) -> None:
@@ -252,6 +263,7 @@ def test_nothing_is_searched_once_the_test_part_is_open(tmp_path: Path) -> None:
         ({"data": {"a/b": "ml-latest-small-2016"}}, "must be called by letters"),
         ({"data": {"trials": "ml-latest-small-2016"}}, "must be called by letters"),
         ({"data": {"a": {"data": "ml-latest-small-2016", "protocl": "fpl"}}}, "Did you mean 'protocol'?"),
+        ({"metric": "HR/sampled@10"}, "must score what the metric measures, but the metric is HR/sampled@10"),
         ({"metric": "RMSE"}, "must score what the metric measures, but the metric is RMSE"),
     ],
 )

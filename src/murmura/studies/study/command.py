@@ -16,6 +16,8 @@ def study(
     file: Annotated[Path, typer.Argument(help="A YAML plan: data sets, methods, trials.")],
     workers: options.Processes = 1,
     data_dir: options.DataDir = None,
+    cluster: options.Cluster = "",
+    cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
 ) -> None:
     """Search every method on every data set with the same number of trials, and compare what was chosen.
@@ -31,7 +33,7 @@ def study(
 
     plan, folder = read_study(file), options.new_folder(out, file.stem)
     with progress() as bar:
-        team = options.team(workers)
+        team = options.team(workers, cluster, cluster_tls)
         done = run(plan, folder, workers=team, data_dir=data_dir, progress=bar, on_message=say)
     overview, rows = study_tables(done)
     with locked(folder):

@@ -40,6 +40,7 @@ from murmura.studies.worker_pool import WorkerPool, Workers, as_finished, held, 
 
 T = TypeVar("T")
 DIVERGED = "its training diverged"
+SAMPLED = "/sampled@"
 Listener = Callable[[str], None]
 
 
@@ -73,7 +74,8 @@ def _prepared(plan: StudyPlan, name: str, data_dir: Path | None) -> PreparedData
     source, metric = plan.data[name], plan.metric_on(name)
     prepared = source.data.prepare(source.whole_protocol, data_dir)
     rules = prepared.protocol
-    if rules.classifies or has_no_cutoff(metric) != (rules.scores != "lists"):
+    drawn = SAMPLED in metric and rules.sampled is None  # a metric among candidates, where none are drawn
+    if rules.classifies or drawn or has_no_cutoff(metric) != (rules.scores != "lists"):
         raise SettingError(
             f"protocol '{rules.name}' must score what the metric measures, but the metric is {metric}; "
             "give the data set another 'metric' or 'protocol'."
@@ -159,12 +161,12 @@ class DataSetStudy:
     def search(self) -> Trials:
         """Try every method's settings on the validation part; what the folder has is not tried again."""
         selection = _prepared(self.plan, self.name, self.data_dir).selection()
-        before = self.folder.trials(self.name)
+        train, before = selection.split.train, self.folder.trials(self.name)
         known = {label: {name_of(one.settings): one for one in own} for label, own in before.items()}
         asked, jobs = dict[str, list[str]](), list[tuple[str, TrialJob]]()
         for label in self.plan.methods:
-            model, some = self.plan.model(label), self.plan.candidates(label)
-            some = [{**below_minimum_cohort(model, one, selection.split.train), **one} for one in some]
+            model, some = self.plan.model(label), self.plan.candidates(label, train.time is not None)
+            some = [{**below_minimum_cohort(model, one, train), **one} for one in some]
             asked[label] = [name_of(one) for one in some]
             found = known.setdefault(label, {})
             for job in trial_jobs(model, some, self.metric, self.plan.seed):

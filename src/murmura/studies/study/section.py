@@ -213,13 +213,13 @@ def _notes(folder: StudyFolder, rows: Sequence[Sequence[StudyRow]]) -> list[str]
 def _details(
     folder: StudyFolder, sets: Sequence[DataSetRows], rows: Sequence[Sequence[StudyRow]]
 ) -> ReportTable:
-    numbers = ("value", "p (Holm)", "rank", "trials", "grid", "without value", "CPU s", UP, DOWN, "openings")
+    numbers = ("value", "p (Holm)", "rank", "trials", "without value", "CPU s", UP, DOWN, "openings")
     heads = [Column("data", numeric=False), Column("protocol", numeric=False), Column("metric", numeric=False)]
     heads += [METHOD, *map(Column, numbers), READS, Column("failed because", numeric=False)]
     lines = []
     for one, own in zip(sets, rows):
         digits = decimals_for([row.value.mean for row in own])
-        for label, row in zip(folder.plan.methods, own):
+        for row in own:
             lines.append(
                 (
                     one.name,
@@ -230,7 +230,6 @@ def _details(
                     number_cell(row.p, 4),
                     number_cell(row.rank, 1),
                     row.trials,
-                    len(folder.plan.whole_grid(label)),
                     row.without_value,
                     number_cell(row.cpu, 2),
                     number_cell(row.up, 1),

@@ -24,6 +24,7 @@ from murmura.studies.search.space import Values, grid
 
 Grid = dict[str, Values]  # a setting -> the values that are tried
 Settings = dict[str, Any]
+OF_TIMES = "recency"  # which is not searched where rows have no times
 
 
 @settings
@@ -53,17 +54,21 @@ class StudyPlan:
         """The model behind a label."""
         return name_and_settings(self.methods[label], label)[0]
 
-    def whole_grid(self, label: str) -> list[Settings]:
-        """Every setting the grid of a method has, with those the plan fixes; one where it has no grid."""
+    def whole_grid(self, label: str, times: bool = True) -> list[Settings]:
+        """Every setting the grid of a method has, with those the plan fixes; one where it has no grid.
+
+        `times` says whether the rows that are learned from have any.
+        """
         model, fixed = name_and_settings(self.methods[label], label)
         axes = next(
             (found[key] for found in (self.grids, grids()) for key in (label, model) if key in found), {}
         )
-        return [{**one, **fixed} for one in grid({key: axes[key] for key in axes if key not in fixed})]
+        without = {*fixed, *([] if times else [OF_TIMES])}
+        return [{**one, **fixed} for one in grid({key: axes[key] for key in axes if key not in without})]
 
-    def candidates(self, label: str) -> list[Settings]:
+    def candidates(self, label: str, times: bool = True) -> list[Settings]:
         """What is tried of a method: `trials` settings drawn from its grid, or all where it has fewer."""
-        every = self.whole_grid(label)
+        every = self.whole_grid(label, times)
         if len(every) <= self.trials:
             return every
         drawn = np.random.default_rng(self.seed).choice(len(every), self.trials, replace=False)
