@@ -166,8 +166,9 @@ def test_what_is_done_is_not_repeated(done: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.process
-def test_two_workers_write_the_same_bytes(done: Path, tmp_path: Path) -> None:
-    study(plan(done.parents[1]), tmp_path / "runs" / "two", workers=2)
+@pytest.mark.parametrize("team", [Workers(2), Workers(cluster="local:2")], ids=["processes", "cluster"])
+def test_two_workers_write_the_same_bytes(team: Workers, done: Path, tmp_path: Path) -> None:
+    study(plan(done.parents[1]), tmp_path / "runs" / "two", workers=team)
     assert without_times(tmp_path / "runs" / "two") == without_times(done)
 
 
