@@ -179,7 +179,7 @@ class DataSetStudy:
             for place, tried in every_attempt(pool, [partial(try_held, job) for _, job in jobs]):
                 label, job = jobs[place]
                 for one in tried.value or _untried(job):
-                    failed = (tried.failed or DIVERGED) if math.isnan(one.value) else ""
+                    failed = (one.failed or tried.failed or DIVERGED) if math.isnan(one.value) else ""
                     known[label][name_of(one.settings)] = replace(one, failed=failed)
                 trials = {
                     label: [known[label][name] for name in asked[label] if name in known[label]]
