@@ -144,7 +144,10 @@ class FederatedMethod(Method):
         self.plan(train, seed, self.groups(train, seed))
 
     def _refuse_unfit(self, train: Interactions, seed: int) -> None:
-        refuse_unfit(self.preset.algorithm(), train)
+        algorithm, consent = self.preset.algorithm(), self.preset.consent()
+        refuse_unfit(algorithm, train)
+        least = min(consent.pi) if isinstance(consent.pi, dict) else consent.pi
+        algorithm.check_size(train, least * consent.statistics)
         if isinstance(self.runtime, Cluster):
             self.runtime.check(self.preset, train)
         if self.groups(train, seed) is not None and len(train) and not np.ptp(train.value):

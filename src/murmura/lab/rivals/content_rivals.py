@@ -26,7 +26,7 @@ from pydantic import Field
 from murmura.baselines.base import Baseline, RankingModel, popularity
 from murmura.baselines.bpr_mf import BprModel, Order, PairwiseBaseline
 from murmura.core.arrays import Ints, Singles
-from murmura.core.errors import SettingError
+from murmura.core.errors import MemoryLimitError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.progress import Progress
@@ -139,7 +139,7 @@ class Kahfm(PairwiseBaseline):
     def _refuse_too_large(self, rows: int, features: int) -> None:
         needed = 4 * rows * features / 1e9
         if needed > self.memory_gb:
-            raise SettingError(
+            raise MemoryLimitError(
                 f"kahfm.memory_gb must be at least {math.ceil(10 * needed) / 10} for {rows} users and items "
                 f"with {features} features each, but it is {self.memory_gb:g}; raise it, or keep fewer "
                 "features by least_share."

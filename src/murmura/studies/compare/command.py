@@ -54,6 +54,8 @@ def compare(
     An interrupted comparison goes on with the same flags and --out; finished runs are not repeated. With
     --cluster, rounds that can be cut into shards are carried by its workers; every other model is fitted whole
     by one of them, side by side. The test part and the files stay here.
+
+    A model that fails has a row with its reason; the others go on, and the exit code is 1.
     """
     from murmura.studies.compare.comparison_plan import plan as planned
     from murmura.studies.compare.comparison_plan import with_noisy_rows
@@ -74,7 +76,7 @@ def compare(
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     options.refuse_classifiers(plan, cluster)
     where = (config.workers, as_json, cluster, cluster_tls)
-    run(replace(plan, keep=keep), folder, *where)
+    lines = run(replace(plan, keep=keep), folder, *where)
     hidden = run(days, folder / BY_DAYS, *where) if days else []
     if not as_json:
         show(plan, folder, hidden)
@@ -84,6 +86,8 @@ def compare(
         models = "1 fitted model" if count == 1 else f"{count} fitted models"
         say(f"kept {models}, {size(length)} (--keep): murmura recommend {folder} --model LABEL")
     say(f"run folder: {folder}   (murmura report {folder})")
+    if any(line.failed for line in (*lines, *hidden)):
+        raise typer.Exit(1)
 
 
 def load_data(source: DataConfig) -> Dataset:
@@ -123,7 +127,8 @@ def collect(
     with progress() as bar:
         for line in start(bar):
             lines.append(line)
-            tell({**line.flat(), **(said or {})}, f"{line.label}: done", as_json)
+            outcome = f"failed: {line.reason}" if line.failed else "done"
+            tell({**line.flat(), **(said or {})}, f"{line.label}: {outcome}", as_json)
     return lines
 
 
@@ -170,7 +175,8 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     from murmura.studies.compare.folder import read_runs
     from murmura.studies.methods import method
 
-    results = summarise(read_runs(folder))
+    found = read_runs(folder)
+    results, failed = summarise(found), {model.label: model.failure for model in found.models if model.failure}
     keys = [key for key in (*results.metrics, *results.costs) if is_summary(key)]
     digits = {key: _decimals(plan, results, key) for key in keys}
     reads = {printable(e.label): method(e.model, e.settings).server_reads for e in plan.entries}
@@ -180,16 +186,20 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     ranked = results.ranked(first_metric(results))
     for line in [*ranked, *(line for line in results.lines if line not in ranked)]:  # without a value last
         cells = {key: _cell(results, line, key, digits[key]) for key in keys}
-        found, decimals = line.values.get(results.primary or ""), digits.get(results.primary or "")
-        if found is not None and found.low < found.high:
-            cells[INTERVAL] = f"{found.low:.{decimals}f}–{found.high:.{decimals}f}"
+        one, decimals = line.values.get(results.primary or ""), digits.get(results.primary or "")
+        if one is not None and one.low < one.high:
+            cells[INTERVAL] = f"{one.low:.{decimals}f}–{one.high:.{decimals}f}"
         label = f"{line.label} {BEST}" if line in best else line.label
         rows.append([label, *(cells.get(key, "") for key in columns), *(reads[line.label] for _ in readers)])
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
+    without = failed.keys() - {line.label for line in results.lines}
+    blank = [""] * (len(columns) + len(readers) - 1)
+    rows += [[label, "failed", *blank] for label in failed if label in without]
     title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}\n{plan.prepared.values}"
     heads = ["model", *(key.removeprefix(KILO) for key in columns), *readers]
     costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
-    notes = (_marks(results, bool(best)), plan.cautions(costs))
+    reasons = (f"{label} failed: {why}" for label, why in failed.items())
+    notes = (_marks(results, bool(best)), plan.cautions(costs), *reasons)
     table(title, heads, rows, [READS], "\n".join(filter(None, notes)))
     if hidden:
         _show_orders(results, hidden, [key for key in keys if "@" in key], digits)

@@ -58,10 +58,17 @@ class EntryMeans:
     label: str
     seeds: int
     values: dict[str, float | None]  # None: not defined, e.g. the Gini index of no lists
+    failed: Exception | None = None  # why there is no value of some seed, or of none
 
     def flat(self) -> dict[str, Any]:
-        """One flat object, as --json prints it."""
-        return {"model": self.label, "seeds": self.seeds, **self.values}
+        """One flat object, as --json prints it; the reason of a failure is its `error`."""
+        why = {"error": self.reason} if self.reason else {}
+        return {"model": self.label, "seeds": self.seeds, **self.values, **why}
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, without its label; "" where it did not."""
+        return "" if self.failed is None else str(self.failed).removeprefix(f"{self.label}: ")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,6 +94,12 @@ class ModelRuns:
         """Whether every part has come to its end."""
         return len(self.done) == len(self.parts)
 
+    @property
+    def failure(self) -> str:
+        """Why a part of it failed, without its label; "" where none did."""
+        reasons = (part.error for part in self.parts if part.status == "failed")
+        return next(reasons, "").removeprefix(f"{self.label}: ")
+
     def each_seed(self, key: str) -> list[float]:
         """The value of a metric in each part that has it."""
         return [part.metrics[key] for part in self.done if key in part.metrics]
