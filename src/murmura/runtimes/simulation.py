@@ -65,6 +65,11 @@ class FederatedMethod(Method):
         """Whether the result depends on the order of a person's rows in time."""
         return self.preset.algorithm().uses_order
 
+    @property
+    def uses_features(self) -> bool:
+        """Whether its clients need to know the features of the items."""
+        return self.preset.algorithm().uses_features
+
     def epoch_rounds(self, train: Interactions) -> int:
         """How many rounds an epoch has with the users of `train`."""
         algorithm = self.preset.algorithm()

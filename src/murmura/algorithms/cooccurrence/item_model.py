@@ -81,6 +81,11 @@ class PairModelSettings(RankingSettings):
         if self.features and not self.ease:
             raise SettingError("features must be 0 where ease is 0, but is not: only EASE takes them.")
 
+    @property
+    def uses_features(self) -> bool:
+        """Only EASE with features does."""
+        return self.features > 0
+
     def weighed(self, counts: Longs) -> Ints:
         """Ascending: the items between which there are weights, once the counts are known."""
         if not counts.any():

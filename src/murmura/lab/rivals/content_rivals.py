@@ -82,6 +82,7 @@ class Vsm(Baseline):
     """Shows what is most like the mean of what the user has, by features alone: nobody else's rows count."""
 
     name = "vsm"
+    uses_features = True
     model = VsmModel
     seeded = False
 
@@ -112,6 +113,7 @@ class Kahfm(PairwiseBaseline):
     """Factorisation over the items' features, trained to rank an own item above another one."""
 
     name = "kahfm"
+    uses_features = True
     model = KahfmModel
 
     least_share: Annotated[float, Field(gt=0, le=1)] | None = None  # of the items with a feature; None: any

@@ -28,7 +28,9 @@ DEMO_SUMS, DEMO_ROUNDS = "fed-ease", "pfpl+"  # two exact secure sums; an epoch 
 SHARES = (1, 0.5, 0.1)
 READS = "the server reads"  # the heading of who can read what
 INTERVAL = "95 %"
-BEST = "★"  # the best centralised and the best federated model
+USES = "uses"  # the heading of what a model uses beside the pairs of user and item
+BEST = "★"  # the best centralised and the best federated model of those that use the pairs alone
+BEST_WITH_MORE = "☆"  # the same of those that use more
 FIVE = ("fpl",)  # protocols whose papers print five digits
 KILO = "kB "  # the start of a cost in kilobytes
 
@@ -58,7 +60,7 @@ def compare(
     A model that fails has a row with its reason; the others go on, and the exit code is 1.
     """
     from murmura.studies.compare.comparison_plan import plan as planned
-    from murmura.studies.compare.comparison_plan import with_noisy_rows
+    from murmura.studies.compare.comparison_plan import with_noisy_rows, with_pooled_rows
     from murmura.studies.compare.folder import BY_DAYS
     from murmura.studies.compare.run import saved_models
 
@@ -70,7 +72,7 @@ def compare(
     days = by_days and planned(dataset, by_days.protocol, by_days.models, **by_days.rest())
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
-    plan, drowned = with_noisy_rows(plan)
+    plan, drowned = with_noisy_rows(with_pooled_rows(plan))
     for line in (*plan.left_in_place(), *drowned):
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
@@ -140,10 +142,11 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     """
     from murmura.data.sources.registry import load
     from murmura.report import build
-    from murmura.studies.compare.comparison_plan import plan, with_noisy_rows
+    from murmura.studies.compare.comparison_plan import plan, with_noisy_rows, with_pooled_rows
 
     folder = options.new_folder(out, "demo")
-    chosen, _ = with_noisy_rows(plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA}))
+    planned = plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA})
+    chosen, _ = with_noisy_rows(with_pooled_rows(planned))
     run(chosen, folder, workers)
     show(chosen, folder)
     page = build(folder)
@@ -180,7 +183,9 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     keys = [key for key in (*results.metrics, *results.costs) if is_summary(key)]
     digits = {key: _decimals(plan, results, key) for key in keys}
     reads = {printable(e.label): method(e.model, e.settings).server_reads for e in plan.entries}
-    readers = [READS] if any(what != EVERYTHING for what in reads.values()) else []
+    uses = {model.label: ", ".join(model.uses) for model in found.models}
+    words = {USES: uses, READS: reads}
+    texts = [key for key, plain in ((USES, ""), (READS, EVERYTHING)) if {*words[key].values()} != {plain}]
     columns, rows = _columns(results, keys), []
     best = best_of_each_kind(results)
     ranked = results.ranked(first_metric(results))
@@ -189,18 +194,22 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
         one, decimals = line.values.get(results.primary or ""), digits.get(results.primary or "")
         if one is not None and one.low < one.high:
             cells[INTERVAL] = f"{one.low:.{decimals}f}–{one.high:.{decimals}f}"
-        label = f"{line.label} {BEST}" if line in best else line.label
-        rows.append([label, *(cells.get(key, "") for key in columns), *(reads[line.label] for _ in readers)])
+        label = f"{line.label} {best[line.label]}" if line.label in best else line.label
+        said = (words[key][line.label] for key in texts)
+        rows.append([label, *(cells.get(key, "") for key in columns), *said])
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
     without = failed.keys() - {line.label for line in results.lines}
-    blank = [""] * (len(columns) + len(readers) - 1)
-    rows += [[label, "failed", *blank] for label in failed if label in without]
+    rows += [
+        [label, "failed", *[""] * (len(columns) - 1), *(words[key][label] for key in texts)]
+        for label in failed
+        if label in without
+    ]
     title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}\n{plan.prepared.values}"
-    heads = ["model", *(key.removeprefix(KILO) for key in columns), *readers]
+    heads = ["model", *(key.removeprefix(KILO) for key in columns), *texts]
     costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
     reasons = (f"{label} failed: {why}" for label, why in failed.items())
-    notes = (_marks(results, bool(best)), plan.cautions(costs), *reasons)
-    table(title, heads, rows, [READS], "\n".join(filter(None, notes)))
+    notes = (_marks(results, {*best.values()}), plan.cautions(costs), *reasons)
+    table(title, heads, rows, texts, "\n".join(filter(None, notes)))
     if hidden:
         _show_orders(results, hidden, [key for key in keys if "@" in key], digits)
 
@@ -210,11 +219,10 @@ def first_metric(results: Results) -> str:
     return next(iter(results.at(results.cutoffs[0])), results.primary or "") if results.metrics else ""
 
 
-def best_of_each_kind(results: Results) -> list[ModelSummary]:
-    """The first centralised and the first federated line by the metric that sorts; none where one is alone."""
-    ranked = results.ranked(first_metric(results))
-    first = [next((one for one in ranked if one.model.federated is kind), None) for kind in (False, True)]
-    return [line for line in first if line is not None] if len(results.lines) > 1 else []
+def best_of_each_kind(results: Results) -> dict[str, str]:
+    """The first line of each kind by the metric that sorts, and its mark; none where one is alone."""
+    found = results.best_of_kinds(first_metric(results)) if len(results.lines) > 1 else {}
+    return {line.label: BEST_WITH_MORE if more else BEST for (more, _), line in found.items()}
 
 
 def _columns(results: Results, keys: Sequence[str]) -> list[str]:
@@ -252,21 +260,23 @@ def _cell(results: Results, line: ModelSummary, key: str, decimals: int) -> str:
     return f"{signs} {text}" if signs else text
 
 
-def _marks(results: Results, best: bool) -> str:
+def _marks(results: Results, best: set[str]) -> str:
     """What the marks of the table mean, each only where it occurs; one line."""
     from murmura.evaluation.significance import ALPHA
     from murmura.studies.compare.folder import BELOW_MOSTPOP
 
     marks = []
-    if best:
+    if BEST in best:
         marks.append(f"{BEST} best of its kind in {first_metric(results)}")
+    if BEST_WITH_MORE in best:
+        marks.append(f"{BEST_WITH_MORE} best that uses more than the pairs")
     if results.below_mostpop:
         marks.append(f"{BELOW_MOSTPOP} below MostPop")
     tests = []
     if any(test.sure for test in results.against_best):
         tests.append("† worse than the best")
     if any(test.sure for test in results.against_baseline):
-        tests.append("↑ ↓ than the best centralised")
+        tests.append("↑ ↓ than the best centralised" + (" that uses as much" if BEST_WITH_MORE in best else ""))
     chance = f" (paired t-test, Holm, p < {ALPHA:g})" if tests else ""
     return ", ".join([*marks, *tests]) + chance
 

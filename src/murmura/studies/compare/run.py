@@ -33,7 +33,7 @@ from murmura.engine.federation import Runtime
 from murmura.engine.run_folder import MODEL, Run
 from murmura.evaluation.registry import badness, is_cost
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, EntryMeans
-from murmura.studies.compare.folder import RULE, mean, record_order, run_name
+from murmura.studies.compare.folder import RULE, USES, mean, record_order, run_name
 from murmura.studies.methods import method
 from murmura.studies.scorer import Scorer, record_origin
 from murmura.studies.worker_pool import Workers, as_finished, held, processes
@@ -78,6 +78,8 @@ def run_entries(
     record_order(whole, plan.order_users, prepared.protocol.order)
     if source := plan.settings_source:
         whole.write_json(RULE, source)
+    if plan.uses:
+        whole.write_json(USES, {label: list(uses) for label, uses in plan.uses.items()})
     split = prepared.open(whole, {"models": whole.config["models"]})  # all of them, whichever are run now
     record_items(whole, split, prepared.catalogue.categories)
     # rounds that a runtime carries, and samples that are classified after every round, need this process
@@ -180,7 +182,9 @@ class Runner:
         done = [Run(one) for one in folders if one not in self.failed]
         seeds = len(done) if entry.seeds or failures else self.plan.seeds
         values = self.plan.columns(mean([run.read("metrics.json") for run in done]))
-        return EntryMeans(entry.label, seeds, values, next(iter(failures), None))
+        return EntryMeans(
+            entry.label, seeds, values, next(iter(failures), None), self.plan.uses.get(entry.label, ())
+        )
 
     def finish_all(self, jobs: dict[Scorer, bool], team: Workers, progress: Progress) -> Iterator[Run]:
         """Every run as soon as it is finished, in whatever order; what is there already is left as it is.
