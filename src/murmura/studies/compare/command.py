@@ -269,14 +269,14 @@ def _marks(results: Results, best: set[str]) -> str:
     if BEST in best:
         marks.append(f"{BEST} best of its kind in {first_metric(results)}")
     if BEST_WITH_MORE in best:
-        marks.append(f"{BEST_WITH_MORE} best that uses more than the pairs")
+        marks.append(f"{BEST_WITH_MORE} using more")
     if results.below_mostpop:
         marks.append(f"{BELOW_MOSTPOP} below MostPop")
     tests = []
     if any(test.sure for test in results.against_best):
         tests.append("† worse than the best")
     if any(test.sure for test in results.against_baseline):
-        tests.append("↑ ↓ than the best centralised" + (" that uses as much" if BEST_WITH_MORE in best else ""))
+        tests.append("↑ ↓ than the best centralised")
     chance = f" (paired t-test, Holm, p < {ALPHA:g})" if tests else ""
     return ", ".join([*marks, *tests]) + chance
 

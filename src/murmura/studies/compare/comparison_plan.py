@@ -285,12 +285,8 @@ def with_pooled_rows(plan: Comparison) -> Comparison:
         if pooled not in there and (entry := next(exact, None)) is not None:
             known = field_names(method_class(pooled))
             settings = {key: value for key, value in entry.settings.items() if key in known}
-            rows.append(
-                ComparisonEntry(
-                    f"{entry.label} pooled", pooled, settings, entry.seeds, entry.from_size_rule,
-                    given=entry.given, default=entry.default,
-                )
-            )  # fmt: skip
+            label = f"{entry.label} pooled"
+            rows.append(ComparisonEntry(label, pooled, settings, entry.seeds, entry.from_size_rule))
     return replace(plan, entries=(*plan.entries, *rows))
 
 
