@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sides import Benchmark, Work
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
+from murmura.channel.phase_chains import chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.message import MessageSpec, TableSpec

@@ -20,7 +20,7 @@ from benchmarks import world
 from benchmarks.sides import Benchmark, Side, Skipped, Work
 from murmura.algorithms.cooccurrence import cooccurrence
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.channel.shares import split
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Split
@@ -31,7 +31,6 @@ from murmura.core.update import SparseRows, Update
 from murmura.engine.prepared import whole_split
 from murmura.engine.protocol import protocol
 from murmura.engine.visit import visit
-from murmura.kernels.packing import add_pairs
 from murmura.studies.methods import defaults, method
 
 ITEMS, PEOPLE, EACH = 10_000, 10_000, 100  # of the made-up solve
@@ -61,16 +60,17 @@ def device() -> Work:
     def work() -> Sent:
         cooccurrence._layout.cache_clear()  # a device works it out once
         info = FederationInfo(train.n_items, listed, train.n_users, len(train))
-        state, sent, packed = method.client_init(info, mine, rng), 0, 0
+        state, sent = method.client_init(info, mine, rng), 0
         for known in (info, replace(info, counts=counts)):
             phase = method.phases(known)[0 if known is info else 1]
             through = chain(channel, phase, known, train.n_users)
             made = visit(method, phase, RoundContext(known, phase.name, 0, {}), state, mine, rng, through)
             assert made.vector is not None
-            seed, other = split(made.vector, through.ring)
-            state, sent = made.state, sent + len(seed) + len(through.ring.pack(other))
-            packed = int(np.bitwise_count(made.vector[1:]).sum())  # a device counts a pair once
-        return Sent(len(mine), sent, packed)
+            split(made.vector, through.ring)
+            state, sent = made.state, sent + through.upload_bytes
+        assert made.vector is not None
+        together = cooccurrence.layout(counts, 1).pairs.unpack(made.vector[1:])  # a device counts a pair once
+        return Sent(len(mine), sent, int(together.sum()) // 2)
 
     return work
 
@@ -109,11 +109,11 @@ def summed(start: Longs, item: Ints, items: int) -> tuple[Cooccurrence, ServerSt
     counts = np.bincount(item, minlength=items).astype(np.uint32)
     told = Total(Update({"counts": SparseRows(info.listed, counts[:, None])}), len(start) - 1)
     server, _ = method.server_step("counts", method.server_init(info, Rng(np.zeros(2, np.uint32))), told)
-    pairs = cooccurrence.layout(counts.astype(np.int64), 1)
-    ranks = np.concatenate([np.sort(pairs.ranks[item[a:b]]) for a, b in pairwise(start)])
-    total = np.zeros(pairs.words, np.int64)
-    add_pairs(0, len(start) - 1, start, ranks, *pairs.places, total)
-    words = SparseRows(np.arange(pairs.words, dtype=np.int32), total.astype(np.uint32)[:, None])
+    ranked = cooccurrence.layout(counts.astype(np.int64), 1)
+    ranks = np.concatenate([np.sort(ranked.ranks[item[a:b]]) for a, b in pairwise(start)])
+    total = np.zeros(ranked.pairs.words, np.uint64)
+    ranked.pairs.add_histories(start, ranks.astype(np.int64), total)
+    words = SparseRows(np.arange(len(total), dtype=np.int32), total[:, None])
     return method, server, Total(Update({"pairs": words}), len(start) - 1)
 
 

@@ -28,7 +28,7 @@ def need(holds, sentence):
 
 def ask(method, url, body=None, token="", largest=1 << 20, until=0.0):
     """The body of a reply, none if `not-called`; asked again on silence, `rate`, `full`, `paused`."""
-    place, headers = urlsplit(url), {"Murmura-Protocol": "2", "Accept-Encoding": "identity"}
+    place, headers = urlsplit(url), {"Murmura-Protocol": "3", "Accept-Encoding": "identity"}
     headers |= {"Authorization": f"Bearer {token}"} if token else {}
     near = place.scheme == "http" and place.hostname in LOOPBACK
     need(near or place.scheme == "https", f"{url} must be an https address, but is not")
@@ -141,7 +141,7 @@ class Client:
         self.pair = one, two = t["seed_aggregator"], t["vector_aggregator"]
         self.keys = t["coordinator"], one["key"], two["key"]
         hosts = {urlsplit(one["url"]).hostname, urlsplit(two["url"]).hostname}
-        apart = len({*self.keys}) == 3 and one["sealing_key"] != two["sealing_key"]
+        apart = len({t["coordinator"], *(v for x in self.pair for n, v in x.items() if n != "url")}) == 7
         need(apart and (len(hosts) == 2 or hosts <= LOOPBACK), "the three machines must be three, but are not")
         need(t["admitter"] not in ("", t["coordinator"]), "another than the coordinator must admit devices")
         for place, key in enumerate(self.keys):
@@ -229,9 +229,9 @@ class Client:
             key = x25519.X25519PublicKey.from_public_bytes(bytes.fromhex(to["sealing_key"]))
             sealed = SUITE.encrypt(payload, key, info=purposed("payload", name, kind, report))
             signature = self.key.sign(purposed("report", name, report, kind, digest(sealed)))
-            shown = ticket + receipts[-1] + mark + self.shown + digest(sealed) + signature
+            shown = ticket + receipts[-1] + mark + self.shown + digest(sealed) + bytes(32) + signature
             shown = SUITE.encrypt(shown, key, info=purposed("pass", name, kind, report))
-            body = b"ms\2" + kind + name + report + shown + sealed
+            body = b"ms\3" + kind + name + report + shown + sealed
             receipts.append(ask("POST", f"{to['url']}/reports", body, until=until))
             verify(to["key"], "receipt", name + report + mark, receipts[-1])
             print(f"round {m['round']}: sent {len(body)} bytes to {to['url']}, the receipt is good", flush=True)

@@ -17,12 +17,20 @@ from murmura.baselines.neighbours import ItemKnn
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
-from murmura.core.contract import Algorithm, ServerState, Total
+from murmura.core.contract import (
+    Algorithm,
+    ClientState,
+    FederationInfo,
+    History,
+    RoundContext,
+    ServerState,
+    Total,
+)
 from murmura.core.errors import DataError, FederationError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
-from murmura.core.message import RowBounds
 from murmura.core.model import Model
+from murmura.core.rng import Rng
 from murmura.core.update import SparseRows, Update
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
@@ -33,7 +41,7 @@ from murmura.runtimes.simulation import simulated
 from murmura.testing import crowd
 
 SECURE = ChannelSettings(channel="secure-sum", minimum_cohort=1)
-EVERYONE = 80
+EVERYONE, RNG = 80, Rng(np.zeros(2, np.uint32))
 
 
 def data() -> Interactions:
@@ -246,23 +254,24 @@ def test_more_items_than_fit_are_refused_with_the_figure() -> None:
     Cooccurrence(ease=1.0, knn=1.0).refuse_too_large(10_000)
 
 
-def test_a_word_above_its_bound_ends_the_round() -> None:
-    """A device that counts an item nobody was counted with is found in the sum."""
+def test_a_counter_above_its_bound_is_cut_and_told() -> None:
+    """A pair that occurs more often than its rarer item is found in the sum, where nothing was proved."""
     train = data()
     fitted = trained(Cooccurrence(knn=1.0, least=1), train)
-    phase = fitted.plan.algorithm.phases(fitted.plan.info)[1]
-    table = phase.sends.tables[0]
-    assert isinstance(table.exact, RowBounds)
-    most = np.asarray(table.exact.most, np.int64)
-    lie = SparseRows(np.arange(table.rows, dtype=np.int32), (most[:, None] + 1).astype(np.uint32))
-    with pytest.raises(FederationError, match="one device broke its bound"):
-        phase.sends.check_sum(Update({"pairs": lie}), EVERYONE)
+    method, ranked = fitted.plan.algorithm, layout(np.asarray(train.item_counts, np.int64), 1)
+    most = np.minimum.outer(ranked.counts, ranked.counts)
+    most[0, 1] += 1
+    words = ranked.pairs.pack_sums(most)
+    rows = SparseRows(np.arange(len(words), dtype=np.int32), words[:, None])
+    server = ServerState(fitted.model, {"people": np.array([EVERYONE])})
+    server = method.server_step("pairs", server, Total(Update({"pairs": rows}), EVERYONE))[0]
+    assert "1 of its counters were above the count of their rarer item" in method.breach(server)
 
 
 def test_a_part_of_the_devices_is_asked_for_each_part_of_the_pairs() -> None:
     """Bytes halve; a pair that occurs G times is estimated with a standard deviation of about sqrt(G)."""
-    train = crowd(600, 30)
-    whole, half = (trained(Cooccurrence(knn=1.0, k=30, least=5, parts=parts), train) for parts in (1, 2))
+    train = crowd(600, 100)
+    whole, half = (trained(Cooccurrence(knn=1.0, k=100, least=5, parts=parts), train) for parts in (1, 2))
     sent = [model.ledger.totals["bytes_up"] for model in (whole, half)]
     assert sent[1] < 0.75 * sent[0]
     everything, estimate = (
@@ -292,8 +301,8 @@ def test_pairs_of_half_of_the_people_need_no_larger_reg_and_nobody_is_blamed() -
     server = method.server_step(
         "counts", ServerState({"counts": zeros}), Total(Update({"counts": counts}), 10)
     )[0]
-    words = layout(np.array([5, 5]), 1).pack(np.arange(2, dtype=np.int32)) * np.uint32(5)
-    pairs = SparseRows(np.zeros(1, np.int32), words[:, None])
+    words = layout(np.array([5, 5]), 1).pairs.pack(np.arange(2)) * np.uint64(5)
+    pairs = SparseRows(np.arange(len(words), dtype=np.int32), words[:, None])
     server = method.server_step("pairs", server, Total(Update({"pairs": pairs}), 5))[0]
     assert server.model["ease"][0, 1] > 0.5
     assert np.isfinite(server.model["ease"]).all()
@@ -313,3 +322,31 @@ def test_no_more_items_of_one_person_than_the_cap_take_part(cap: int) -> None:
     assert len(seen) > 0
     assert counts.sum() == (np.minimum(data.user_counts, cap) if cap else data.user_counts).sum()
     assert (counts[:, 0] <= data.item_counts).all()
+
+
+def test_pairs_are_of_what_each_person_was_counted_with() -> None:
+    """Above the cap one more row changes what would be counted; pairs stay those of what was."""
+    method = Cooccurrence(ease=1.0, least=1, cap=4)
+    info = FederationInfo(12, np.arange(12, dtype=np.int32), 5, 60, people=2)
+    first, second = np.arange(0, 10, dtype=np.int32), np.arange(3, dtype=np.int32)
+
+    def household(*people: Ints) -> History:
+        held = History.private(
+            np.concatenate(people), person=np.repeat(np.arange(len(people)), [len(one) for one in people])
+        )
+        return replace(held, consent=np.ones(len(held)))
+
+    def own(phase: str, state: ClientState, history: History) -> tuple[ClientState, list[list[int]]]:
+        known = info if phase == "counts" else replace(info, counts=np.full(12, 4))
+        state, update = method.client_step(RoundContext(known, phase, 0, {}), state, history, RNG)
+        return state, [one.tolist() for one in update.own]
+
+    state = method.client_init(info, household(first, second), RNG)
+    state, counted = own("counts", state, household(first, second))
+    assert [len(one) for one in counted] == [4, 3]
+    assert own("pairs", state, household(first, second))[1] == counted
+    assert own("pairs", state, household(np.append(first, np.int32(11)), second))[1] == counted
+    assert own("pairs", state, household(first, first))[1] == counted
+    for phase in ("counts", "pairs"):
+        with pytest.raises(DataError, match="must hold at most 2 people here, but holds 3"):
+            own(phase, state, household(first, first, second))

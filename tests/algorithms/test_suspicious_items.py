@@ -68,7 +68,7 @@ def test_counts_that_grow_with_everybody_do_not_leap() -> None:
 def test_an_alarm_is_one_line_and_names_the_first_of_many() -> None:
     def server(counts: Longs, **kept: Longs) -> ServerState:
         private = {"people": np.array([200]), "scale": np.ones(1), **kept}
-        private["pairs"] = np.zeros(layout(counts, 5).words, np.uint32)
+        private["pairs"] = np.zeros(layout(counts, 5).pairs.words, np.uint64)
         return ServerState({"counts": counts[:, None].astype(np.uint32)}, private)
 
     method, counts = Cooccurrence(ease=1.0), np.full(6, 8)

@@ -18,7 +18,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.schedule import Schedule
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
-from murmura.kernels.packing import PackedPairs
+from murmura.kernels.ranked_items import RankedItems
 from murmura.lab import unlearning
 from murmura.lab.unlearning import unlearned
 from murmura.runtimes.inprocess import InProcess
@@ -82,7 +82,7 @@ def test_items_that_become_too_rare_leave_the_pairs() -> None:
     before = federation(method, data()).server
     after = unlearned(federation(method, data()), [1, 5, 6])
     sizes = [
-        len(PackedPairs.of(one.model["counts"][:, 0].astype(np.int64), method.least)) for one in (before, after)
+        len(RankedItems.of(one.model["counts"][:, 0].astype(np.int64), method.least)) for one in (before, after)
     ]
     assert 2 < sizes[1] < sizes[0]
 
@@ -179,8 +179,8 @@ def test_noisy_sums_are_not_subtracted_from() -> None:
 
 def test_packing_sums_is_the_opposite_of_unpacking() -> None:
     counts = np.array([1, 3, 4, 9, 30, 2, 3], np.int64)
-    layout = PackedPairs.of(counts, 2)
+    layout = RankedItems.of(counts, 2)
     rng = np.random.default_rng(0)
     G = np.triu(rng.integers(0, 2**30, (len(layout), len(layout))) % (1 + layout.counts[:, None]), 1)
-    found = layout.unpack(layout.pack_sums(G.astype(np.int32)))
+    found = layout.pairs.unpack(layout.pairs.pack_sums(G.astype(np.int64)))
     np.testing.assert_array_equal(found, G + G.T)

@@ -14,7 +14,7 @@ import numpy as np
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.fpl.fpl import draw_triples
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.channel.shares import split
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode, encode_model

@@ -208,3 +208,9 @@ def test_every_attack_is_registered_under_its_name_and_described() -> None:
         assert one.against or one.reads == "sums" or isinstance(one, PoisoningAttack)  # against anyone
         assert f"`{name}`" in page
     assert [one.name for one in attacks_on(simulated("fedsplit").preset.algorithm())]
+
+
+def test_labels_are_for_one_run(compared: Path) -> None:
+    code, _, why = murmura("audit", str(compared), "--user-labels", "users.csv")
+    assert code != 0
+    assert "audit of one run" in str(why)

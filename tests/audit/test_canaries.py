@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.chain import Chain
 from murmura.channel.noise import discrete_gaussian
 from murmura.channel.noise_terms import epsilon_of, mu_of
+from murmura.channel.rounded_chain import RoundedChain
 from murmura.core.arrays import Longs
 from murmura.core.errors import DataError, SettingError
 from murmura.data.sources.synthetic import synth
@@ -103,12 +103,12 @@ def test_a_training_keeps_its_claim_and_one_without_noise_is_found_out(model: st
 
 def test_a_training_whose_noise_the_test_takes_away_breaks_its_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     ready = simulated("fcf", {**PRESETS["fcf"], "epsilon": 2.0})
-    whole = Chain.noise
+    whole = RoundedChain.noise
 
-    def tenth(self: Chain, entropy: Any) -> Longs:
+    def tenth(self: RoundedChain, entropy: Any) -> Longs:
         return whole(self, entropy) // 10
 
-    monkeypatch.setattr(Chain, "noise", tenth)
+    monkeypatch.setattr(RoundedChain, "noise", tenth)
     assert canary_scores(ready, DATA, 0).at_least > 2.0
 
 

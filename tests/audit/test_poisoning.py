@@ -154,11 +154,11 @@ def place_of_cold(plan: Plan, mine: PoisoningAttack | None) -> float:
 
 
 def test_sums_of_pairs_get_false_histories_that_keep_the_bounds() -> None:
-    """Forty false histories raise it; so does one upload that speaks for half of everybody."""
+    """Forty false histories raise it; one upload that speaks for half of everybody passes no proof."""
     plan = simulated("fed-ease", {**THROUGH, "least": 1, "reg": 10.0}).plan(SKEWED, 3, None)
     honest = place_of_cold(plan, None)
     assert place_of_cold(plan, PROMOTION) < honest - 2
-    assert place_of_cold(plan, FORGED) < honest - 2
+    assert place_of_cold(plan, FORGED) > honest - 2
 
 
 def test_no_poisoning_is_done_unasked() -> None:

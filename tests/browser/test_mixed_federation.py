@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.channel.chain import chain
 from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.journal import NAME, Journal
+from murmura.channel.phase_chains import chain
 from murmura.core.codec import encode_model
 from murmura.core.contract import History, RoundContext
 from murmura.core.interactions import Interactions
@@ -25,7 +25,7 @@ from murmura.engine.visit import visit
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import training_rows
 from tests.browser.headless import Told, likes_file, take_part
-from tests.browser.visits import choose_share, open_page, personal_list, use, wait_for_uploads
+from tests.browser.visits import READY, choose_share, open_page, personal_list, until, use, wait_for_uploads
 from tests.examples.test_independent_client import told
 from tests.http.network import people
 from tests.http.processes import get, served, write_table
@@ -46,6 +46,13 @@ SET_SECRET = """(secret) => new Promise((done, fail) => {
         };
     };
 })"""
+NEVER_PROVE = """() => {
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (...said) {
+        if (said[0].kind === "prove") window.asked = true;
+        else post.apply(this, said);
+    };
+}"""
 SEED, USERS, PI, PAGE = 11, 10, 0.5, 9  # the page has the last place
 
 
@@ -156,7 +163,10 @@ def test_counts_and_pairs_give_the_bits_and_the_lists_of_the_simulation(tmp_path
 
 
 def test_a_tab_of_a_browser_gives_the_bits_of_the_simulation(tmp_path: Path, page: Page) -> None:
-    """The same in a real tab, by its own screens; only its secret is that of the simulation's tenth."""
+    """The same in a real tab, by its own screens; only its secret is that of the simulation's tenth.
+
+    It is loaded anew between the answer to its first half and the proof that was to follow.
+    """
     secret = client_secrets(SEED, USERS)[PAGE].tolist()
 
     def by_tab(link: str, data: Interactions, folder: Path) -> list[set[int]]:
@@ -168,7 +178,11 @@ def test_a_tab_of_a_browser_gives_the_bits_of_the_simulation(tmp_path: Path, pag
         page.set_input_files("input[type=file]", file)
         page.wait_for_selector("text=titles are known here")
         choose_share(page, "Half")
+        page.evaluate(NEVER_PROVE)
         use(page)
+        until(page, lambda: bool(page.evaluate("window.asked")))
+        page.reload()
+        page.wait_for_selector(READY)
         return wait_for_uploads(page, 2)
 
     made = trained(tmp_path, "fed-item-knn", by_tab, least=2, k=10, power=2.0, recency=0.5)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.chain import chain
+from murmura.channel.rounded_chain import rounded_chain
 from murmura.channel.shares import SEED_BYTES, split
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
@@ -69,7 +69,7 @@ def _exact(update: Update) -> dict[str, Any]:
     tables = {"counts": SparseRows(rows, counts), **update.tables, "packed": SparseRows(rows, packed)}
     ways = []
     for way in WAYS[:3]:
-        made = chain(way, Phase("train", EXACT), PUBLIC, COHORT)
+        made = rounded_chain(way, Phase("train", EXACT), PUBLIC, COHORT)
         vector = made.device(Update(tables, update.scalars), Rng(SECRET, ROUND), ROUND)
         beyond = vector.copy()
         beyond[made.vector_slice("packed", ROUND).place[7]] += 1  # above the bound of the row
@@ -92,7 +92,7 @@ def _exact(update: Update) -> dict[str, Any]:
 
 
 def _through(way: ChannelSettings, update: Update) -> dict[str, Any]:
-    made = chain(way, PHASE, PUBLIC, COHORT)
+    made = rounded_chain(way, PHASE, PUBLIC, COHORT)
     vector = made.device(update, Rng(SECRET, ROUND), ROUND)
     _, other = split(vector, made.ring, lambda n: SEED)
     total = made.server(made.ring.add_up([vector, vector]), ROUND)

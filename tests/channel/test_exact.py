@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel.chain import chain
+from murmura.channel.rounded_chain import rounded_chain
 from murmura.channel.shares import expand, split
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import decode, encode
@@ -90,7 +90,7 @@ def test_exact_rows_sum_up_to_the_unit_beside_floats_of_any_length(
     top = (2**ring - 1) // 500
     most = np.array(data.draw(st.lists(st.integers(0, top), min_size=ITEMS, max_size=ITEMS)))
     bounds = RowBounds(int(most.max()) if shared_bound else most)
-    through = chain(
+    through = rounded_chain(
         ChannelSettings(channel="secure-sum", clip=0.5, bits=8, ring=ring), phase(bounds), INFO, 500
     )
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -107,7 +107,7 @@ def test_exact_rows_sum_up_to_the_unit_beside_floats_of_any_length(
 
 def test_the_floats_beside_an_exact_table_are_those_without_it() -> None:
     """It counts in no length: the clip of the others is the same whatever it holds."""
-    with_it = chain(ChannelSettings(channel="secure-sum", clip=0.5), phase(RowBounds(10**6)), INFO, 500)
+    with_it = rounded_chain(ChannelSettings(channel="secure-sum", clip=0.5), phase(RowBounds(10**6)), INFO, 500)
     small, large = (
         with_it.device(update(np.full((ITEMS, 2), n)), Rng(SECRETS[0], ROUND), ROUND) for n in (0, 10**6)
     )
@@ -117,7 +117,9 @@ def test_the_floats_beside_an_exact_table_are_those_without_it() -> None:
 
 def test_words_of_a_bound_of_the_sum_have_the_whole_ring() -> None:
     top = 2**32 - 1
-    through = chain(ChannelSettings(channel="secure-sum"), phase(RowBounds(top, of="sum"), 1), INFO, 500)
+    through = rounded_chain(
+        ChannelSettings(channel="secure-sum"), phase(RowBounds(top, of="sum"), 1), INFO, 500
+    )
     halves = [np.full(ITEMS, 2**31 - 1), np.full(ITEMS, 2**31)]
     vectors = [through.device(update(v), Rng(SECRETS[k], ROUND), ROUND) for k, v in enumerate(halves)]
     total = through.server(through.ring.add_up(vectors), ROUND)
@@ -128,7 +130,7 @@ def test_words_of_a_bound_of_the_sum_have_the_whole_ring() -> None:
 def test_a_sum_above_its_bounds_is_refused(of: Any) -> None:
     most = np.arange(1, ITEMS + 1)
     spec = phase(RowBounds(most, of=of), 1)
-    through = chain(ChannelSettings(channel="secure-sum"), spec, INFO, 500)
+    through = rounded_chain(ChannelSettings(channel="secure-sum"), spec, INFO, 500)
     sent = [most, most if of == "device" else 0 * most, most if of == "device" else 0 * most]
     honest = [through.device(update(v), Rng(SECRETS[k], ROUND), ROUND) for k, v in enumerate(sent)]
     assert (through.server(through.ring.add_up(honest), ROUND).update.tables["exact"].values >= 1).all()
@@ -197,10 +199,10 @@ def test_nothing_above_its_bound_leaves_a_device_or_is_read(value: int, row: int
 def test_what_could_overflow_is_refused_before_it_begins(bounds: RowBounds, ring: Any, fits: bool) -> None:
     way = ChannelSettings(channel="secure-sum", bits=8, ring=ring)
     if fits:
-        chain(way, phase(bounds), INFO, 500)
+        rounded_chain(way, phase(bounds), INFO, 500)
     else:
         with pytest.raises(SettingError, match=f"must fit words of {ring} bits"):
-            chain(way, phase(bounds), INFO, 500)
+            rounded_chain(way, phase(bounds), INFO, 500)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_a_mark_tells_bounds_apart_and_a_hundred_thousand_cost_no_more_than_thei
 
 def test_the_compiled_stages_leave_exact_rows_as_they_are() -> None:
     way = ChannelSettings(channel="secure-sum", clip=0.5)
-    through = chain(way, phase(RowBounds(10**6), 3), INFO, 500)
+    through = rounded_chain(way, phase(RowBounds(10**6), 3), INFO, 500)
     values = np.random.default_rng(0).integers(0, 10**6, (ITEMS, 3)).astype(np.uint32)
     total, rows = np.zeros(through.words, np.int64), np.arange(ITEMS, dtype=np.int32)
     place = through.vector_slice("exact", ROUND)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel import chain as chain_module
-from murmura.channel.chain import Chain, chain
+from murmura.channel import rounded_chain as chain_module
 from murmura.channel.noise import simulated_noise
+from murmura.channel.rounded_chain import RoundedChain, rounded_chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import FederationError
@@ -28,12 +28,14 @@ BOTH = MessageSpec(
 REAL = MessageSpec((TableSpec("real", "item", ITEMS, 2, bound=1.0),))
 
 
-def through(sends: MessageSpec = BOTH, noise: float = 0.0, **way: Any) -> Chain:
+def through(sends: MessageSpec = BOTH, noise: float = 0.0, **way: Any) -> RoundedChain:
     settings = ChannelSettings(channel="secure-sum", minimum_cohort=1, **way)
-    return chain(settings, Phase("sums", sends, repeat=1, longest=1.0), INFO, COHORT, noise, simulated_noise(3))
+    return rounded_chain(
+        settings, Phase("sums", sends, repeat=1, longest=1.0), INFO, COHORT, noise, simulated_noise(3)
+    )
 
 
-def honest(way: Chain, devices: int, seed: int = 0) -> Words:
+def honest(way: RoundedChain, devices: int, seed: int = 0) -> Words:
     """Everybody sends the most there is, in one direction."""
     made = []
     for secret in client_secrets(seed, devices):
@@ -86,7 +88,7 @@ def test_a_sum_that_is_possible_is_the_same_to_the_bit() -> None:
         np.testing.assert_array_equal(received.update.tables[name].values, rows.values, strict=True)
 
 
-def accused(way: Chain) -> int:
+def accused(way: RoundedChain) -> int:
     """How many of two hundred honest sums at the very edge are called a breach, each with noise of its own."""
     fair, sums = way.ring.server(honest(way, COHORT)), 0
     for round in range(200):
@@ -110,5 +112,5 @@ def test_without_the_tolerance_of_the_noise_honest_devices_are_accused(
     if taken_out == "numbers":
         monkeypatch.setattr(chain_module, "_FARTHEST", 0)
     else:
-        monkeypatch.setattr(Chain, "noise_length", 0.0)
+        monkeypatch.setattr(RoundedChain, "noise_length", 0.0)
     assert accused(through(REAL, 30.0)) > 100

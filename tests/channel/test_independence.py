@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
+from murmura.channel.phase_chains import chain
 from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES, expand, split
 from murmura.core.arrays import Floats

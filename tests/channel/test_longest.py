@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from murmura.algorithms import optimisers
 from murmura.algorithms.fpl.fpl import FPL
-from murmura.channel.chain import Chain, chain
+from murmura.channel.rounded_chain import RoundedChain, rounded_chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total
 from murmura.core.errors import FederationError
@@ -30,7 +30,7 @@ def one(rng: np.random.Generator, scale: float) -> Update:
 @examples(2)
 def test_honest_devices_never_reach_it(bits: int, count: int, scale: float, alike: bool, seed: int) -> None:
     """Whatever they send: all in one direction at the clip, or noise far below a step that rounds up."""
-    through = chain(ChannelSettings(channel="secure-sum", clip=3.0, bits=bits), PHASE, INFO, 200)
+    through = rounded_chain(ChannelSettings(channel="secure-sum", clip=3.0, bits=bits), PHASE, INFO, 200)
     rng = np.random.default_rng(seed)
     first = one(rng, scale)
     secrets = client_secrets(seed, count)
@@ -41,7 +41,7 @@ def test_honest_devices_never_reach_it(bits: int, count: int, scale: float, alik
 
 def test_what_rounding_adds_is_what_is_derived() -> None:
     """At two bits the roundings of a hundred devices are measurable, and far below what each could add."""
-    through = chain(ChannelSettings(channel="secure-sum", clip=3.0, bits=2), PHASE, INFO, 200)
+    through = rounded_chain(ChannelSettings(channel="secure-sum", clip=3.0, bits=2), PHASE, INFO, 200)
     step = 3.0 / 2
     assert through.rounding == pytest.approx(step * np.sqrt(ITEMS * 4 + 1))
     tiny, secrets = (
@@ -56,7 +56,7 @@ def test_what_rounding_adds_is_what_is_derived() -> None:
 
 
 def test_a_lie_within_the_bounds_of_single_numbers_is_refused_by_the_length_of_the_sum() -> None:
-    through = chain(ChannelSettings(channel="secure-sum"), PHASE, INFO, 200)
+    through = rounded_chain(ChannelSettings(channel="secure-sum"), PHASE, INFO, 200)
     words = through.ring.add_up(honest(through, 99))
     lie = lying_upload(through, 0.9 * 99)
     assert (np.abs(through.ring.server(through.ring.add_up([words, lie]))) <= 100 * through.limits).all()
@@ -65,12 +65,12 @@ def test_a_lie_within_the_bounds_of_single_numbers_is_refused_by_the_length_of_t
     through.server(through.ring.add_up([words, lying_upload(through, 0.9 * 100 / np.sqrt(241))]), ROUND)
 
 
-def honest(through: Chain, devices: int) -> list[Words]:
+def honest(through: RoundedChain, devices: int) -> list[Words]:
     rng, secrets = np.random.default_rng(1), client_secrets(1, devices)
     return [through.device(one(rng, 0.1), Rng(s, ROUND), ROUND) for s in secrets]
 
 
-def lying_upload(through: Chain, clips: float) -> Words:
+def lying_upload(through: RoundedChain, clips: float) -> Words:
     """So many clips in every number, signs at random: the worst a device can say to a memory of squares."""
     signs = np.random.default_rng(0).choice([-1, 1], through.words)
     vector = np.rint(signs * clips * 2.0**15).astype(np.int64)
@@ -84,7 +84,7 @@ MINE = FPL(factors=3, precision="float64", optimiser="adagrad", triples="own", p
 TOUCHED = 5.0  # what every row honestly gets in a round
 
 
-def learned(through: Chain, lie: float | None) -> float:
+def learned(through: RoundedChain, lie: float | None) -> float:
     """How far the median bias comes in eleven rounds of equal sums, after one with a lie of so many clips."""
     server = MINE.server_init(INFO, Rng(server_secret(0)))
     counts = Update({"counts": SparseRows(INFO.listed, np.full((ITEMS, 1), 30.0))})
@@ -104,13 +104,13 @@ def learned(through: Chain, lie: float | None) -> float:
 
 
 def test_one_upload_cannot_stop_adagrad(monkeypatch: pytest.MonkeyPatch) -> None:
-    through = chain(ChannelSettings(channel="secure-sum"), MINE.phases(INFO)[1], INFO, 200)
+    through = rounded_chain(ChannelSettings(channel="secure-sum"), MINE.phases(INFO)[1], INFO, 200)
     honestly = learned(through, None)
     old, new = 0.9 * 99, 0.9 * 100 / np.sqrt(through.words)  # at the limit of a number, at that of the length
     with pytest.raises(FederationError, match="one broke its clip"):
         learned(through, old)
     assert learned(through, new) > 0.25 * honestly
-    monkeypatch.setattr(Chain, "_shorten", lambda self, vector, count: [])
+    monkeypatch.setattr(RoundedChain, "_shorten", lambda self, vector, count: [])
     assert learned(through, old) > 0.25 * honestly  # shortened rows alone suffice
     monkeypatch.setattr(optimisers, "shorten_rows", lambda sent, longest, width: sent)
     assert learned(through, old) < 0.01 * honestly  # without both it hardly moves again

@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from murmura.channel.noise import discrete_gaussian
 from murmura.channel.noise_terms import mu_of
+from murmura.channel.rounded_chain import RoundedChain
 from murmura.core.arrays import Floats
 from murmura.core.contract import RoundContext
 from murmura.core.interactions import Interactions
@@ -37,6 +38,7 @@ def scores(data: Interactions, halved: bool) -> tuple[Floats, Floats, float]:
         history, rng = plan.people.history(most, 0), plan.people.rng(most, 0)
         sent = visit(plan.algorithm, phase, context, {}, history, rng, chain).vector
         assert sent is not None
+        assert isinstance(chain, RoundedChain)
         places = np.flatnonzero((sent > 0) & (chain.sigma > 0))
         (sigma,) = np.unique(chain.sigma[places]).tolist()
         hers = sent[places].astype(np.float64)

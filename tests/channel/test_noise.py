@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from murmura.channel.chain import Chain, chain
 from murmura.channel.noise import LARGEST, NoiseSource, _below, discrete_gaussian, simulated_noise, system_noise
+from murmura.channel.rounded_chain import RoundedChain, rounded_chain
 from murmura.channel.shares import Entropy
 from murmura.core.arrays import Floats, Longs
 from murmura.core.channel import ChannelSettings
@@ -157,7 +157,7 @@ def test_rounding_makes_no_vector_longer_than_noise_is_measured_by() -> None:
     info, phase = world()
     longest = []
     for multiplier in (0.0, 200.0):  # so much that steps are coarse
-        through = chain(NOISY, phase, info, 5, multiplier)
+        through = rounded_chain(NOISY, phase, info, 5, multiplier)
         lengths = []
         for client in range(40):
             rng = Rng(client_secrets(0, 40)[client], 3)
@@ -174,9 +174,9 @@ def test_rounding_makes_no_vector_longer_than_noise_is_measured_by() -> None:
 def test_noise_that_does_not_fit_is_refused() -> None:
     info, phase = world()
     with pytest.raises(SettingError, match=r"must be at least 16 steps, but is 4; raise bits"):
-        chain(NOISY, phase, info, 5, 1e-4)
+        rounded_chain(NOISY, phase, info, 5, 1e-4)
     with pytest.raises(SettingError, match=r"must be at most 8192 steps, but is 10000; raise epsilon"):
-        chain(NOISY, phase, info, 5, 5e3)
+        rounded_chain(NOISY, phase, info, 5, 5e3)
     with pytest.raises(FederationError, match="must have a source"):
         made(multiplier=3.0).sum_up(np.zeros(made(multiplier=3.0).words, np.int64), 1)
     with pytest.raises(SettingError, match=r"channel must be 'secure-sum' where epsilon is given"):
@@ -191,6 +191,6 @@ def world() -> tuple[FederationInfo, Phase]:
     return info, Phase("train", MessageSpec((TableSpec("items", "item", info.items, 3),)))
 
 
-def made(multiplier: float, source: NoiseSource | None = None) -> Chain:
+def made(multiplier: float, source: NoiseSource | None = None) -> RoundedChain:
     info, phase = world()
-    return chain(NOISY, phase, info, 30, multiplier, source)
+    return rounded_chain(NOISY, phase, info, 30, multiplier, source)

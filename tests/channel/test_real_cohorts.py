@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
+from murmura.channel.phase_chains import chain
 from murmura.channel.shares import expand
 from murmura.channel.shares import split as shared
 from murmura.core.arrays import Floats

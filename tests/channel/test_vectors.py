@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Phase
 from murmura.core.errors import FederationError

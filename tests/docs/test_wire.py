@@ -13,7 +13,8 @@ from murmura.algorithms import algorithm
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
-from murmura.kernels.packing import PackedPairs
+from murmura.kernels.proofs.field import MODULUS as P
+from murmura.kernels.ranked_items import RankedItems
 from murmura.server.endpoints import AGGREGATOR, COORDINATOR
 from murmura.wire import wire
 from murmura.wire.log import LogHead
@@ -117,22 +118,19 @@ def test_counters_stand_where_the_page_says() -> None:
     """Its words in plain Python, for eight items of which one takes no part."""
     counts, least = np.array([9, 3, 1, 40, 3, 9, 70000, 2]), 2
     ranked = sorted((int(c), item) for item, c in enumerate(counts.tolist()) if c >= least)
+    sizes = [next(k for k in range(64, 0, -1) if (count + 1) ** k <= P) for count, _ in ranked]
     words: list[int] = []
     place: dict[tuple[int, int], tuple[int, int]] = {}
-    bits = each = room = 0
-    for a, (count, _) in enumerate(ranked):
-        if count.bit_length() != bits:  # a block begins with a new word
-            bits, room = count.bit_length(), 0
-            each = 32 // bits
+    for a in range(len(ranked)):
+        k, first = sizes[a], sizes.index(sizes[a])
+        base = 1 + max(count for (count, _), size in zip(ranked, sizes) if size == k)
+        own = (a - first) // k
         for b in range(a + 1, len(ranked)):
-            if room == 0:
-                words, room = [*words, 0], each
-            place[a, b] = len(words) - 1, bits * (each - room)
-            words[-1] += count << place[a, b][1]
-            room -= 1
-    pairs = PackedPairs.of(counts.astype(np.int64), least)
-    assert pairs.words == len(words)
-    assert pairs.bounds.tolist() == words
-    for (a, b), (word, shift) in place.items():
+            place[a, b] = len(words) + (b - first) // k - own, base ** ((b - first) % k)
+        words += [0] * ((len(ranked) - 1 - first) // k - own + 1)
+    layout = RankedItems.of(counts.astype(np.int64), least)
+    assert layout.pairs.words == len(words)
+    for (a, b), (word, value) in place.items():
         both = np.array([ranked[a][1], ranked[b][1]], np.int32)
-        assert pairs.pack(both).tolist() == [(at == word) << shift for at in range(len(words))]
+        packed = layout.pairs.pack(layout.own_ranks(both).astype(np.int64))
+        assert packed.tolist() == [(at == word) * value for at in range(len(words))]

@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from murmura.algorithms import algorithm
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
+from murmura.channel.phase_chains import chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_model
 from murmura.core.consent import Permission

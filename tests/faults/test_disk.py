@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel.chain import chain
 from murmura.channel.journal import JournalEntry
 from murmura.channel.ring import Ring
+from murmura.channel.rounded_chain import rounded_chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import FederationError, RunError, SettingError
 from murmura.device.enrolment import register
@@ -164,7 +164,7 @@ def test_a_sum_cannot_overflow_the_ring_or_the_federation_does_not_start(
     phase = plain.itinerary.training[0]
     chosen = ChannelSettings(channel="secure-sum", bits=bits, ring=ring, minimum_cohort=1)  # type: ignore[arg-type]
     try:
-        made = chain(chosen, phase, plain.info, cohort)
+        made = rounded_chain(chosen, phase, plain.info, cohort)
     except SettingError:
         assert cohort * 2 ** (bits - 1) >= 2 ** (ring - 1)
         return

@@ -137,7 +137,7 @@ def test_by_false_counts_the_row_of_an_item_with_one_owner_is_that_owners_list(
 
     false = asyncio.run(scenario())
     pairs = layout(false, LEAST)
-    G = pairs.unpack(learned[-1].update.tables["pairs"].values[:, 0])
+    G = pairs.pairs.unpack(learned[-1].update.tables["pairs"].values[:, 0])
     row = G[int(np.flatnonzero(pairs.items == RARE)[0])]
     assert {RARE, *pairs.items[row > 0].tolist()} == set(world.rows(VICTIM).item.tolist())
 

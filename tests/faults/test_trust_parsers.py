@@ -34,7 +34,7 @@ DEEP = 100_000
 
 def arrays(index: bytes, values: bytes = b"") -> bytes:
     """A message of arrays with any list of them."""
-    return b"ma\2\0" + len(index).to_bytes(4, "little") + index + values
+    return b"ma\3\0" + len(index).to_bytes(4, "little") + index + values
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms import algorithm
-from murmura.channel.chain import chain
 from murmura.channel.consent_draws import StickyRecord, client_consent
+from murmura.channel.field_shares import pack_numbers
 from murmura.channel.journal import Journal, JournalEntry
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.phase_chains import chain
+from murmura.channel.proven_chain import ProvenChain
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_model
 from murmura.core.contract import Algorithm, FederationInfo, Phase, RoundContext
@@ -26,7 +28,7 @@ from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 from murmura.engine.visit import visit
-from murmura.kernels.packing import PackedPairs
+from murmura.kernels.ranked_items import RankedItems
 from tests.http.device_world import (
     CHANNEL,
     COHORT,
@@ -82,7 +84,7 @@ def device_vectors() -> dict[str, Any]:
         "channel": as_dict(CHANNEL),
         "consent": _consent(),
         "packing": [_packing(least) for least in (1, 2, 5, 200)],
-        "steps": [_step(*asked) for asked in ((1, "counts"), (1, "pairs"), (3, "pairs-2"), (1, "counts", 2))],
+        "steps": [_step(*asked) for asked in ((1, "counts"), (1, "pairs"), (3, "pairs-3"), (1, "counts", 2))],
         "ranking": [_ranking(blend) for blend in BLENDS],
         "factors": [_factors(precision) for precision in ("float32", "float64")],
         "normalised": [_normalised(phase) for phase in ("counts", "pairs")],
@@ -115,13 +117,12 @@ def _consent() -> list[dict[str, Any]]:
 
 
 def _packing(least: int) -> dict[str, Any]:
-    pairs = PackedPairs.of(COUNTS, least)
+    ranked = RankedItems.of(COUNTS, least)
     return {
         "least": least,
-        "items": pairs.items.tolist(),
-        "words": pairs.words,
-        "bounds": pairs.bounds.tolist(),
-        "packed": pairs.pack(OWN).tolist(),
+        "items": ranked.items.tolist(),
+        "words": ranked.pairs.words,
+        "packed": [str(word) for word in ranked.pairs.pack(ranked.own_ranks(OWN).astype(np.int64)).tolist()],
     }
 
 
@@ -140,13 +141,15 @@ def _step(parts: int, name: str, cap: int = 0) -> dict[str, Any]:
     context, stages = RoundContext(info, name, ROUND, {}), chain(CHANNEL, phase, info, COHORT)
     made = visit(method, phase, context, state, history, Rng(SECRET, ROUND), stages)
     assert made.vector is not None
+    assert isinstance(stages, ProvenChain)
     return {
         "settings": as_dict(method),
         "phase": name,
         "sends": repr((phase.sends.tables, phase.sends.scalars)),
         "mark": phase.sends.mark,
         "counted": np.flatnonzero(bits).tolist(),
-        "vector": made.vector.tolist(),
+        "vector": pack_numbers(made.vector).hex(),
+        "proved": pack_numbers(stages.vector(made.update)).hex(),
         "counted_after": np.flatnonzero(np.unpackbits(made.state["counted"])).tolist(),
         "shown": made.shown.astype(int).tolist(),
     }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms import algorithm
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.core.codec import encode_model
 from murmura.core.contract import RoundContext
 from murmura.core.features import ItemFeatures, encode_features

@@ -88,6 +88,7 @@ def made_share(
         mark,
         NO_ADMISSION if admission is None else admission.shown.encode(),
         wire.digest(content),
+        wire.NO_CHALLENGE,
         NO_SIGNATURE if signing is None else signing.sign("report", named),
     )
     return head.encode() + seal(shown.encode(), key, head.info("pass")) + content

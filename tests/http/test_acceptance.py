@@ -88,7 +88,7 @@ def test_nothing_new_is_accepted_after_the_deadline_or_once_closed(
 
 def test_one_that_is_left_out_counts_as_answered_and_is_told_why_each_time(accepted: AcceptedReports) -> None:
     for attempt in (
-        lambda: accepted.accept(FIRST, b"content", left_out="it is too large."),
+        lambda: accepted.accept(FIRST, b"content", left_out=RefusedError("left-out", "it is too large.")),
         lambda: accepted.repeats(FIRST, b"content"),
     ):
         with pytest.raises(RefusedError, match="too large") as caught:

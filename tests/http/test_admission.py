@@ -292,7 +292,7 @@ def test_what_is_taken_back_loses_its_place_and_counts_nowhere(tmp_path: Path) -
             assert await told(world, role, made_share(world, role, head, payload, stays)) == ""
             world.start_aggregator(role)  # it remembers
             with pytest.raises(RefusedError, match="was revoked"):
-                world.aggregators[role]._desk.check_valid(gone.shown)
+                world.aggregators[role].desk.check_valid(gone.shown)
         assert "was revoked" in str(await refusal(world, gone))
 
     asyncio.run(scenario())

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.codec import decode
 from murmura.core.contract import History, IndividualUpdates, RoundContext

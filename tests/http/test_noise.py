@@ -14,6 +14,7 @@ import pytest
 from murmura.algorithms import algorithm
 from murmura.channel.noise import simulated_noise
 from murmura.channel.noise_terms import NoiseTerms, epsilon_of
+from murmura.channel.rounded_chain import RoundedChain
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
 from murmura.core.errors import SettingError
@@ -148,7 +149,8 @@ def test_a_curious_aggregator_that_takes_its_own_noise_away_meets_all_of_the_oth
         kept = rounds.store.released("counts", rounds.terms.windows.at(world.clock()))
         assert kept is not None
         through = rounds.terms.chain("counts", world.info, world.info.clients)
-        total = through.ring.server(ReleasedSum.decode(kept).total(through.ring))
+        assert isinstance(through, RoundedChain)
+        total = through.ring.server(ReleasedSum.decode(kept).total(through))
         total -= through.noise(simulated_noise(3)(curious, "counts", 0))
         step = 1.0 / through.sigma[1] * rounds.terms.noise.of_phase("counts")
         left = total[1:] * step - _normalised_counts(world)[world.info.listed]

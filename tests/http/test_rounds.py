@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import ALGORITHMS, algorithm
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.core.channel import EPSILON, ChannelSettings
 from murmura.core.consent import Permission
 from murmura.core.contract import History, RoundContext

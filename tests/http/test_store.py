@@ -59,8 +59,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("role", list(FIRST))
-@pytest.mark.parametrize("version", [0, 1])
-def test_a_database_of_wire_version_1_is_refused_and_left_as_it_was(
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_database_of_an_older_wire_is_refused_and_left_as_it_was(
     tmp_path: Path, role: str, version: int
 ) -> None:
     db = sqlite3.connect(tmp_path / "a.db")
@@ -70,20 +70,20 @@ def test_a_database_of_wire_version_1_is_refused_and_left_as_it_was(
     db.close()
     before = files(tmp_path)
     with pytest.raises(
-        RunError, match="made by version 1, whose federations cannot go on; begin a new federation"
+        RunError, match=f"made by version {version}, whose federations cannot go on; begin a new federation"
     ):
         ServerDatabase(tmp_path / "a.db", role)
     assert files(tmp_path) == before
 
 
 @ROLES
-def test_a_database_is_of_version_2_and_goes_on(tmp_path: Path, role: str) -> None:
+def test_a_database_is_of_version_3_and_goes_on(tmp_path: Path, role: str) -> None:
     opened, (table, row) = ServerDatabase(made(tmp_path / "a.db", role), role), KEPT[role]
     assert opened.rows(f"SELECT * FROM {table}") == [row]
     opened.write([put_fact("more", b"1")])
     opened.close()
     again = ServerDatabase(tmp_path / "a.db", role)
-    assert (again.fact("more"), again.row("PRAGMA user_version")) == (b"1", (2,))
+    assert (again.fact("more"), again.row("PRAGMA user_version")) == (b"1", (3,))
 
 
 @ROLES
@@ -100,7 +100,7 @@ def test_an_older_database_is_migrated_completely_or_not_at_all(
     monkeypatch.setitem(database.STEPS, role, (*STEPS[role], second))
     for place in (path, tmp_path / "new.db"):
         opened = ServerDatabase(place, role)
-        assert opened.row("PRAGMA user_version") == (3,)
+        assert opened.row("PRAGMA user_version") == (4,)
         assert opened.rows(f"SELECT * FROM {table}") == ([(*row, "old")] if place == path else [])
         opened.close()
     tables = "SELECT name, sql FROM sqlite_master ORDER BY name"
@@ -117,7 +117,7 @@ def test_a_newer_database_is_refused_and_left_as_it_was(tmp_path: Path, role: st
     first, folder = made(tmp_path / "first.db", role), tmp_path / "state"
     folder.mkdir()
     db = sqlite3.connect(first)
-    db.execute("PRAGMA user_version=3")
+    db.execute("PRAGMA user_version=4")
     if not killed:
         db.close()
     for path in tmp_path.glob("first.db*"):  # with what a killed process had not moved into the file
@@ -125,7 +125,7 @@ def test_a_newer_database_is_refused_and_left_as_it_was(tmp_path: Path, role: st
     before, mode = files(folder), (folder / "a.db").stat().st_mode
     assert ("a.db-wal" in before) is killed
     with pytest.raises(
-        RunError, match=r"version 2 or older, but a newer Murmura made it version 3; start that one"
+        RunError, match=r"version 3 or older, but a newer Murmura made it version 4; start that one"
     ):
         ServerDatabase(folder / "a.db", role)
     assert (files(folder), (folder / "a.db").stat().st_mode) == (before, mode)
@@ -140,21 +140,22 @@ def test_the_database_of_another_is_refused_and_left_as_it_was(tmp_path: Path) -
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize("version", [None, 1, 3])
+@pytest.mark.parametrize("version", [None, 1, 2, 4])
 def test_a_device_of_another_version_is_refused_and_left_as_it_was(tmp_path: Path, version: int | None) -> None:
     world = World(tmp_path / "world", people(), settings=TRAINING)
     home = asyncio.run(settle(world, tmp_path / "me"))
     known = home.identity().token
     plain = json.loads((home.path / "device.json").read_bytes())
-    assert plain.pop("version") == 2
+    assert plain.pop("version") == 3
     said = {} if version is None else {"version": version}
     (home.path / "device.json").write_text(json.dumps({**plain, **said}))
     before = files(home.path)
-    newer = "a newer Murmura made it version 3; start that one"
+    newer = "a newer Murmura made it version 4; start that one"
     with pytest.raises(
-        RunError, match=newer if version == 3 else "made by version 1, .* join anew in another folder"
+        RunError,
+        match=newer if version == 4 else f"made by version {version or 1}, .* join anew in another folder",
     ):
         home.identity()
     assert files(home.path) == before
-    (home.path / "device.json").write_text(json.dumps({**plain, "version": 2}))
+    (home.path / "device.json").write_text(json.dumps({**plain, "version": 3}))
     assert DeviceFolder(home.path).identity().token == known

@@ -48,7 +48,7 @@ def test_terms_have_one_spelling_and_are_named_by_it() -> None:
     for other in (
         json.dumps(PLAIN).encode(),
         content + b" ",
-        content.replace(b'"protocol":2', b'"protocol":2,"protocol":2'),
+        content.replace(b'"protocol":3', b'"protocol":3,"protocol":3'),
         content.replace(b'"cfpl"', b'"\\u0063fpl"'),
         json.dumps(dict(reversed(PLAIN.items())), separators=(",", ":")).encode(),
         content.replace(b"86400.0", b"8.64e4"),
@@ -122,14 +122,14 @@ def test_every_field_is_tried() -> None:
     assert {*WRONG, "protocol"} == PLAIN.keys()
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, "2", 2.0, None, True, [2]])
+@pytest.mark.parametrize("version", [0, 1, 2, 4, "3", 3.0, None, True, [3]])
 def test_another_version_is_refused_as_that(version: Any) -> None:
     assert refused(changed(protocol=version)).code == "version"
     assert refused(canonical({"protocol": version, "anything": "else"})).code == "version"
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b"7", b"null", b"{", b"\xff", b"[" * 100_000, b'{"protocol":2}']
+    "content", [b"", b"[]", b"7", b"null", b"{", b"\xff", b"[" * 100_000, b'{"protocol":3}']
 )
 def test_what_are_no_terms_is_refused(content: bytes) -> None:
     assert refused(content).code in ("malformed", "version")

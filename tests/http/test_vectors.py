@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.chain import chain
+from murmura.channel.field_shares import unpack_numbers
 from murmura.channel.key_pairs import unseal
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.channel.ring import Ring
+from murmura.channel.phase_chains import chain
 from murmura.channel.shares import expand
 from murmura.core.codec import decode, decode_changes, decode_model, encode
 from murmura.core.contract import Phase, RoundContext
@@ -28,6 +28,7 @@ from murmura.device.storage import Receipt, mark
 from murmura.device.trust import fetch_terms, verified
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
+from murmura.kernels.proofs.field import added
 from murmura.server.aggregator.aggregator import Aggregator, Role
 from murmura.server.coordinator.open_round import IndividualReports
 from murmura.server.database import ServerDatabase, put_fact
@@ -69,10 +70,15 @@ def sealing_key(role: Role) -> SealingKey:
     return SealingKey(bytes.fromhex(GOOD["keys"]["sealing"][role]["private"]))
 
 
+def proof_key(role: Role) -> SealingKey:
+    return SealingKey(bytes.fromhex(GOOD["keys"]["proof"][role]["private"]))
+
+
 def witness(role: Role, folder: Path) -> Aggregator:
     """One that has agreed to the terms and witnessed the log."""
     store, coordinator = ServerDatabase(folder / f"{role}.db", "aggregator"), key_of("coordinator")
-    store.write([put_fact("key", key_of(role).private), put_fact("sealing key", sealing_key(role).private)])
+    keys = {"sealing key": sealing_key(role).private, "proof key": proof_key(role).private}
+    store.write([put_fact(name, key) for name, key in {**keys, "key": key_of(role).private}.items()])
     made = Aggregator(role, store, lambda: NOW, 1, coordinator.public)
     content, described = TERMS.encode(), bytes.fromhex(GOOD["description"])
     made.agreement.agree(coordinator.sign("terms", content) + content)
@@ -306,8 +312,8 @@ def test_counts_are_what_both_halves_of_a_released_sum_add_up_to() -> None:
     shown.check(TERMS)
     assert shown.manifest.hex() == GOOD["released"]["manifest"]
     assert shown.encode().hex() == GOOD["released"]["sum"]
-    total = shown.total(Ring(TERMS.channel_settings.ring, 1 + len(INFO.listed)))
-    assert total.tolist() == [150, *INFO.counts[INFO.listed].tolist()]
+    total = added(*(unpack_numbers(half, len(INFO.listed)) for half in shown.halves))
+    assert total.tolist() == INFO.counts[INFO.listed].tolist()
 
 
 def _fetched(message: bytes, name: str) -> None:

@@ -39,6 +39,8 @@ def _terms() -> list[Row]:
         return good.signed_terms(canonical({**plain, **values}))
 
     same_key, same_seal = {**vector, "key": seed["key"]}, {**vector, "sealing_key": seed["sealing_key"]}
+    same_proof = {**vector, "proof_key": seed["proof_key"]}
+    two_uses = {**vector, "proof_key": seed["sealing_key"]}
     infinite = content.replace(b'"clip":30.0', b'"clip":Infinity')
     fewer, elsewhere = (
         {n: plain[n] for n in plain if n != "noise"},
@@ -57,7 +59,8 @@ def _terms() -> list[Row]:
         ),
         ("terms", "a bit of a signature flipped", _flip(good.signed_terms(content), 70), "forged"),
         ("terms", "of version 1", changed(protocol=1), "version"),
-        ("terms", "of a later version", changed(protocol=3), "version"),
+        ("terms", "of version 2", changed(protocol=2), "version"),
+        ("terms", "of a later version", changed(protocol=4), "version"),
         ("terms", "with a field too many", changed(more=1), "malformed"),
         ("terms", "without a field", good.signed_terms(canonical(fewer)), "malformed"),
         ("terms", "spelled another way", good.signed_terms(json.dumps(plain).encode()), "malformed"),
@@ -68,6 +71,8 @@ def _terms() -> list[Row]:
         ("terms", "admitted by the coordinator", changed(admitter=plain["coordinator"]), "forged"),
         ("terms", "one key for both aggregators", changed(vector_aggregator=same_key), "forged"),
         ("terms", "one sealing key for both aggregators", changed(vector_aggregator=same_seal), "forged"),
+        ("terms", "one proof key for both aggregators", changed(vector_aggregator=same_proof), "forged"),
+        ("terms", "a proof key that shares are sealed to", changed(vector_aggregator=two_uses), "forged"),
         ("terms", "both aggregators on one host", changed(vector_aggregator=elsewhere), "forged"),
         ("terms", "a catalogue that may change", changed(catalogue=moving), "malformed"),
         ("terms", "noise below zero", changed(noise={**plain["noise"], "epsilon": -1}), "malformed"),
@@ -101,7 +106,8 @@ def _manifests() -> list[Row]:
         ("manifest", "in a log of another root", flipped.encode(), "forged"),
         ("manifest", "of an earlier round with this round's proof", good.signed(other), "forged"),
         ("manifest", "of version 1", changed(protocol=1), "version"),
-        ("manifest", "of a later version", changed(protocol=3), "version"),
+        ("manifest", "of version 2", changed(protocol=2), "version"),
+        ("manifest", "of a later version", changed(protocol=4), "version"),
         ("manifest", "with a field too many", changed(more=1), "malformed"),
         ("manifest", "spelled another way", good.signed(json.dumps(plain).encode()), "malformed"),
         ("manifest", "a length that is none", changed(model={**plain["model"], "bytes": -1}), "malformed"),
@@ -206,8 +212,8 @@ def _shares() -> list[Row]:
         ("share 0", "shorter than its sealed pass", body[: at - 1], "malformed"),
         ("share 0", "a payload that is too short, named and sealed", short, "malformed"),
         ("share 0", "another magic", b"xx" + body[2:], "malformed"),
-        ("share 0", "of version 1", body[:2] + b"\1" + body[3:], "version"),
-        ("share 0", "of a later version", body[:2] + b"\3" + body[3:], "version"),
+        ("share 0", "of version 2", body[:2] + b"\2" + body[3:], "version"),
+        ("share 0", "of a later version", body[:2] + b"\4" + body[3:], "version"),
         ("share 0", "of the other kind", body[:3] + b"\1" + body[4:], "malformed"),
         ("share 0", "of another manifest", _flip(body, 10), "replay"),
         ("share 0", "under another report id than it is sealed for", _flip(body, 40), "forged"),
@@ -221,6 +227,12 @@ def _shares() -> list[Row]:
         ("share 0", "with a forged ticket", good.share(wire.SEED, ticket=ticket), "forged"),
         ("share 0", "with an admission that is over", good.share(wire.SEED, admission=expired), "forged"),
         ("share 0", "without an admission", good.share(wire.SEED, admission=wire.NO_ADMISSION), "forged"),
+        (
+            "share 0",
+            "with a challenge",
+            good.share(wire.SEED, challenge=bytes([1]) * 32),
+            "malformed",
+        ),
         ("share 0", "not signed by the admission's key", good.share(wire.SEED, signature=unsigned), "forged"),
         ("share 1", "without the receipt of its twin", good.share(vector, receipt=zeros), "no-twin"),
         ("share 1", "with the receipt of another report", good.share(vector, receipt=other_report), "forged"),
@@ -235,7 +247,7 @@ def _letters() -> list[Row]:
     body = letter.encode()
     ticket = STRANGER.sign("ticket", letter.manifest + letter.report)
     return [
-        ("letter", "of version 1", body[:2] + b"\1" + body[3:], "version"),
+        ("letter", "of version 2", body[:2] + b"\2" + body[3:], "version"),
         ("letter", "another magic", b"ms" + body[2:], "malformed"),
         ("letter", "cut off before its mark", body[:140], "malformed"),
         ("letter", "with a forged ticket", replace(letter, ticket=ticket).encode(), "forged"),
@@ -261,7 +273,7 @@ def _others() -> list[Row]:
         ("exact", "declared otherwise", encode(above, loose), "malformed"),
         ("arrays", "a shape that claims more", arrays.replace(b"[3]", b"[9]"), "malformed"),
         ("arrays", "a type that is none", arrays.replace(b"<f8", b"|O8"), "malformed"),
-        ("arrays", "of version 1", arrays[:2] + b"\1" + arrays[3:], "version"),
+        ("arrays", "of version 2", arrays[:2] + b"\2" + arrays[3:], "version"),
     ]
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.core.codec import encode
 from murmura.core.contract import Phase
 from murmura.core.rng import Rng
@@ -22,7 +23,9 @@ from murmura.engine.itinerary import public_part
 from murmura.wire import wire
 from murmura.wire.admission import Invitation, join_proof
 from murmura.wire.log import leaf_hash, pack_entries
+from murmura.wire.signed_records import SealingKey, ServerKey
 from murmura.wire.wire import ShareHead
+from tests.http.proved_world import proved
 from tests.http.wire_tampered import tampered
 from tests.http.wire_world import (
     ADMITTER,
@@ -40,10 +43,12 @@ from tests.http.wire_world import (
     SALT,
     SECRET,
     SEED,
+    SEED_PROOF,
     SEED_SEALING,
     STATE,
     TOKEN,
     VECTOR,
+    VECTOR_PROOF,
     VECTOR_SEALING,
     admission,
     base,
@@ -95,6 +100,7 @@ def good() -> dict[str, Any]:
         "steps": [_step("prior"), _step("train")],
         "shares": [_share(wire.SEED), _share(wire.VECTOR)],
         "receipts": _receipts(),
+        "proved": proved(),
         "letter": letter().encode().hex(),
         "arrays": wire.pack_arrays(answer).hex(),
         "exact": _exact(),
@@ -110,12 +116,17 @@ def good() -> dict[str, Any]:
 def _keys() -> dict[str, Any]:
     signing = {"coordinator": COORDINATOR, "seed": SEED, "vector": VECTOR, "admitter": ADMITTER}
     sealing = {"seed": SEED_SEALING, "vector": VECTOR_SEALING}
-    pairs = {name: {"private": key.private.hex(), "public": key.public.hex()} for name, key in signing.items()}
+    proof = {"seed": SEED_PROOF, "vector": VECTOR_PROOF}
+    purposes: dict[str, Mapping[str, ServerKey | SealingKey]] = {
+        "signing": signing,
+        "sealing": sealing,
+        "proof": proof,
+    }
     return {
-        "signing": pairs,
-        "sealing": {
-            name: {"private": key.private.hex(), "public": key.public.hex()} for name, key in sealing.items()
-        },
+        purpose: {
+            name: {"private": one.private.hex(), "public": one.public.hex()} for name, one in keys.items()
+        }
+        for purpose, keys in purposes.items()
     }
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms import algorithm
+from murmura.channel.field_shares import expand_numbers, pack_numbers
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.channel.ring import Ring
-from murmura.channel.shares import expanded_sum, split
+from murmura.channel.shares import split
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_changes, encode_model
 from murmura.core.contract import FederationInfo, History, RoundContext
@@ -23,6 +23,7 @@ from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 from murmura.device.storage import mark
 from murmura.engine.visit import Visit, visit
+from murmura.kernels.proofs.field import subtracted
 from murmura.wire import wire
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.description import FederationDescription
@@ -40,6 +41,7 @@ from tests.channel import plain_hpke
 
 COORDINATOR, SEED, VECTOR, ADMITTER, ADMITTED, STRANGER = (ServerKey(bytes([n]) * 32) for n in range(1, 7))
 SEED_SEALING, VECTOR_SEALING = SealingKey(bytes([11]) * 32), SealingKey(bytes([12]) * 32)
+SEED_PROOF, VECTOR_PROOF = SealingKey(bytes([15]) * 32), SealingKey(bytes([16]) * 32)
 ONE_TIME = {"pass": bytes([13]) * 32, "payload": bytes([14]) * 32}
 FEDERATION, TOKEN, EXPIRES = "0f" * 16, "ee" * 32, 1_800_000_000
 OPENED = 1_700_000_000.0
@@ -59,6 +61,10 @@ def description() -> FederationDescription:
     return FederationDescription(labels, FederationInfo(4, LISTED, 200, 1000))
 
 
+def _address(url: str, key: ServerKey, *others: SealingKey) -> AggregatorAddress:
+    return AggregatorAddress(url, key.public.hex(), *(one.public.hex() for one in others))
+
+
 @cache
 def terms() -> FederationTerms:
     """An invited federation of cFPL with two factors and a prior, without noise."""
@@ -67,10 +73,8 @@ def terms() -> FederationTerms:
         protocol=wire.PROTOCOL,
         federation=FEDERATION,
         coordinator=COORDINATOR.public.hex(),
-        seed_aggregator=AggregatorAddress("https://one.example", SEED.public.hex(), SEED_SEALING.public.hex()),
-        vector_aggregator=AggregatorAddress(
-            "https://two.example", VECTOR.public.hex(), VECTOR_SEALING.public.hex()
-        ),
+        seed_aggregator=_address("https://one.example", SEED, SEED_SEALING, SEED_PROOF),
+        vector_aggregator=_address("https://two.example", VECTOR, VECTOR_SEALING, VECTOR_PROOF),
         admission="invited",
         admitter=ADMITTER.public.hex(),
         method="cfpl",
@@ -90,11 +94,10 @@ def counts() -> bytes:
 
 def released() -> ReleasedSum:
     """The two halves of a sum of 150 devices that tells these counts."""
-    ring = Ring(CHANNEL.ring, 4)
-    first = expanded_sum([SHARE_SEED], ring)
-    second = ring.wrap(np.array([150, 90, 40, 7], np.int64) - first)
+    first = expand_numbers(SHARE_SEED, 3)
+    second = subtracted(np.array([90, 40, 7], np.uint64), first)
     name, listed = manifests()[0].hash, wire.digest(b"".join(n.to_bytes(16, "big") for n in range(150)))
-    halves = ring.pack(first), ring.pack(second)
+    halves = pack_numbers(first), pack_numbers(second)
     seed, vector = (
         key.sign("sum", sum_content(name, listed, half)) for key, half in zip((SEED, VECTOR), halves)
     )
@@ -269,7 +272,8 @@ def pass_of(kind: int, payload: bytes, by: ServerKey = ADMITTED) -> SharePass:
     receipt = SEED.sign("receipt", name.signed + mark_of()) if kind == wire.VECTOR else wire.NO_RECEIPT
     signature = by.sign("report", wire.report_content(name, payload))
     ticket = COORDINATOR.sign("ticket", name.signed)
-    return SharePass(ticket, receipt, mark_of(), admission().shown.encode(), payload, signature)
+    shown = admission().shown.encode()
+    return SharePass(ticket, receipt, mark_of(), shown, payload, wire.NO_CHALLENGE, signature)
 
 
 def letter() -> IndividualReport:

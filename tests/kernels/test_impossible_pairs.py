@@ -9,7 +9,8 @@ from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.kernels import item_weights
 from murmura.kernels.item_weights import cut_negative, ease_weights
-from murmura.kernels.packing import PackedPairs
+from murmura.kernels.proofs.field import MODULUS
+from murmura.kernels.proofs.pair_words import PairWords
 from tests.hypothesis_profiles import examples
 
 
@@ -18,22 +19,21 @@ from tests.hypothesis_profiles import examples
 @examples(40)
 def test_whatever_a_word_holds_every_counter_is_possible_afterwards(seed: int, items: int, most: int) -> None:
     random = np.random.default_rng(seed)
-    pairs = PackedPairs.of(random.integers(1, most + 1, items), 1)
-    words = random.integers(0, 2**32, pairs.words).astype(np.uint32)
+    pairs = PairWords(np.sort(random.integers(1, most + 1, items)))
+    words = random.integers(0, MODULUS, pairs.words, np.uint64)
     pairs.cut(words)
     G = pairs.unpack(words)  # refuses what is impossible
-    assert (np.minimum.outer(pairs.counts, pairs.counts) >= G).all()
-    assert (words <= pairs.bounds).all()
+    assert (np.minimum.outer(pairs.bounds, pairs.bounds) >= G).all()
     assert pairs.cut(words) == 0
-    assert (pairs.pack_sums(G.astype(np.int32)) == words).all()
+    assert (pairs.pack_sums(G.astype(np.int64)) == words).all()
 
 
 def test_only_what_is_impossible_is_cut() -> None:
-    """Three bits each, ten to a word: the first counter says 7 of 5, two bits beside them say anything."""
-    pairs = PackedPairs.of(np.array([5, 5, 5]), 1)
-    words = np.array([0b10_000_000_000_000_000_000_000_011_100_111], np.uint32)
-    assert pairs.cut(words) == 2
-    assert pairs.unpack(words)[np.triu_indices(3, 1)].tolist() == [5, 4, 3]
+    """To the base 1,002: one counter says 1,001 of 1,000, one stands where no pair does, one is beyond all."""
+    pairs, base = PairWords(np.array([1000, 1000, 1001])), 1002
+    words = np.array([1001 * base + 4 * base**2 + 3 * base**5, 2 + 6 * base**2, 0], np.uint64)
+    assert pairs.cut(words) == 3
+    assert pairs.unpack(words)[np.triu_indices(3, 1)].tolist() == [1000, 4, 6]
 
 
 def table(seed: int, people: int, items: int) -> Floats:

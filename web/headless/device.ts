@@ -46,7 +46,9 @@ const observed: Trainer = {
       model: numbers(request.model),
       before: numbers(request.state),
       after: numbers(made.state),
-      vector: Array.from(made.vector),
+      vector: Array.from<number | bigint, number | string>(made.vector, (word) =>
+        typeof word === "bigint" ? String(word) : word,
+      ),
     });
     return made;
   },

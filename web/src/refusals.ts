@@ -11,6 +11,7 @@ const CODES = new Set([
   "method",
   "duplicate",
   "replay",
+  "invalid",
   "left-out",
   "released",
   "too-few",

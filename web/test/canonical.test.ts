@@ -3,8 +3,8 @@ import { utf8 } from "../src/bytes.ts";
 import { readCanonical, spelledString } from "../src/protocol/canonical.ts";
 import { record, settings, whole } from "../src/protocol/fields.ts";
 
-const any = record({ protocol: whole(2, 3), x: () => null });
-const read = (x: string) => readCanonical<{ x: unknown }>(utf8(`{"protocol":2,"x":${x}}`), any, "it").x;
+const any = record({ protocol: whole(3, 4), x: () => null });
+const read = (x: string) => readCanonical<{ x: unknown }>(utf8(`{"protocol":3,"x":${x}}`), any, "it").x;
 
 test.each([
   "0",
@@ -59,14 +59,14 @@ test.each([
 });
 
 test("a count is no double, a version is this one, and fields are exactly those", () => {
-  const shape = record({ protocol: whole(2, 3), n: whole(0, 2 ** 32), s: settings });
+  const shape = record({ protocol: whole(3, 4), n: whole(0, 2 ** 32), s: settings });
   const told = (text: string) => () => readCanonical(utf8(text), shape, "it");
-  expect(told('{"n":5,"protocol":2,"s":{"constructor":1}}')()).toMatchObject({ n: 5 });
-  expect(told('{"n":5.0,"protocol":2,"s":{}}')).toThrow(/n has the wrong type/);
-  expect(told('{"n":4294967296,"protocol":2,"s":{}}')).toThrow(/n has the wrong type/);
-  expect(told('{"n":5,"protocol":2}')).toThrow(/other fields/);
-  expect(told('{"__proto__":1,"n":5,"protocol":2,"s":{}}')).toThrow(/other fields/);
-  expect(told('{"n":5,"protocol":3,"s":{}}')).toThrow(/version must be 2/);
+  expect(told('{"n":5,"protocol":3,"s":{"constructor":1}}')()).toMatchObject({ n: 5 });
+  expect(told('{"n":5.0,"protocol":3,"s":{}}')).toThrow(/n has the wrong type/);
+  expect(told('{"n":4294967296,"protocol":3,"s":{}}')).toThrow(/n has the wrong type/);
+  expect(told('{"n":5,"protocol":3}')).toThrow(/other fields/);
+  expect(told('{"__proto__":1,"n":5,"protocol":3,"s":{}}')).toThrow(/other fields/);
+  expect(told('{"n":5,"protocol":2,"s":{}}')).toThrow(/version must be 3/);
   expect(told("[2]")).toThrow(/must be a JSON object/);
   expect(spelledString("é\u007f")).toBe('"\\u00e9\u007f"');
 });

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { toHex, utf8 } from "../src/bytes.ts";
+import { text, toHex, utf8 } from "../src/bytes.ts";
 import { sha256Hex } from "../src/crypto/hashing.ts";
 import { freshMemory } from "../src/device/memory.ts";
 import { MemoryStorage } from "../src/device/storage.ts";
@@ -31,7 +31,7 @@ test("a member sends two shares of one vector, and the ledger has every byte", a
   const told = await device.preview(1);
   const outcome = await device.visit();
   expect([outcome.kind, outcome.round, outcome.phase, outcome.disclosed]).toEqual(["sent", 2, "train", 1]);
-  expect((await federation.vector()).length).toBe(1 + 3 * 3);
+  expect((await federation.summed()).length).toBe(1 + 3 * 3);
   const ledger = await device.ledger();
   const [entry] = ledger.entries;
   expect([entry!.countersigned, entry!.items, entry!.bytes]).toEqual([true, [0, 3], federation.bytes(/reports/)]);
@@ -292,4 +292,18 @@ test("an invitation to other terms, and likes that are none, are refused", async
   await expect(device.allow({ pi: 2 })).rejects.toThrow(/between 0 and 1/);
   expect(device.find(["plum", "kiwi"])).toEqual([2, null]);
   expect(federation.bytes(ABOUT_HER)).toBe(0);
+});
+
+test("who took part in an older version is told so, and can begin anew", async () => {
+  const storage = new MemoryStorage();
+  await member(EVERYTHING, storage);
+  const identity = (await storage.read<{ terms: Uint8Array }>("identity"))!;
+  const older = utf8(text(identity.terms).replace('"protocol":3', '"protocol":2'));
+  await storage.write({ identity: { ...identity, terms: older } });
+  const device = await federation.device(storage);
+  expect(device.status().stage).toBe("empty");
+  await expect(device.look(LINK)).rejects.toThrow(/in an older version of this one; leave that one first/);
+  await device.leave();
+  const anew = await federation.device(storage);
+  expect([(await anew.look(LINK)).invited, anew.status().stage]).toEqual([true, "visitor"]);
 });

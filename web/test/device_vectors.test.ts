@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fromHex } from "../src/bytes.ts";
+import { fromHex, toHex } from "../src/bytes.ts";
 import { composed, deltaOf, epsilonOf, logNormal } from "../src/channel/accountant.ts";
 import { Chain } from "../src/channel/chain.ts";
 import type { FederationInfo } from "../src/channel/layout.ts";
@@ -12,8 +12,10 @@ import { Cfpl } from "../src/methods/cfpl.ts";
 import { Cooccurrence } from "../src/methods/cooccurrence.ts";
 import { methodOf } from "../src/methods/registry.ts";
 import type { History } from "../src/methods/method.ts";
-import { PackedPairs } from "../src/methods/packing.ts";
+import { RankedItems } from "../src/methods/ranked_items.ts";
 import { Rng } from "../src/numerics/philox.ts";
+import { plainVector, provenVector } from "../src/proofs/claims.ts";
+import { packed } from "../src/proofs/field.ts";
 import { checkNoise } from "../src/protocol/noise.ts";
 import { type Plain, vectors } from "./vectors.ts";
 
@@ -37,10 +39,13 @@ test.each(golden.consent as Plain[])("sticky decisions at pi $pi, never $never",
 });
 
 test.each(golden.packing as Plain[])("pairs of items that occur $least times", (...[plain]: Plain[]) => {
-  const pairs = new PackedPairs(golden.counts, plain.least);
-  expect([pairs.items, pairs.words]).toEqual([plain.items, plain.words]);
-  expect([...pairs.bounds()]).toEqual(plain.bounds);
-  expect([...pairs.pack(golden.own)]).toEqual(plain.packed);
+  const { items, pairs } = new RankedItems(golden.counts, plain.least);
+  expect([items, pairs.words]).toEqual([plain.items, plain.words]);
+  const words = new BigUint64Array(pairs.words);
+  const ranks = golden.own.map((item: number) => items.indexOf(item)).filter((rank: number) => rank >= 0);
+  ranks.sort((a: number, b: number) => a - b);
+  pairs.addInto(words, ranks);
+  expect(Array.from(words, String)).toEqual(plain.packed);
 });
 
 test.each(golden.steps as Plain[])("a visit of sums, $phase", async (...[plain]: Plain[]) => {
@@ -54,9 +59,9 @@ test.each(golden.steps as Plain[])("a visit of sums, $phase", async (...[plain]:
   const rng = new Rng(golden.secret, golden.round);
   const context = { info: known, phase: phase.name, round: golden.round, model: {} };
   const { state, update } = method.clientStep(context, { counted: before }, history, rng);
-  const of = { sends: phase.sends, repeats: false, longest: null, cohort: golden.cohort, multiplier: 0 };
-  const vector = Chain.of(channelSettings(golden.channel), known, of).device(update, rng, golden.round);
-  expect([...vector]).toEqual(plain.vector);
+  const proved = provenVector(phase.claim!, update.own!);
+  expect(toHex(packed(proved))).toBe(plain.proved);
+  expect(toHex(packed(plainVector(phase.claim!, proved)))).toBe(plain.vector);
   expect([...state.counted!].flatMap((bit, item) => (bit ? [item] : []))).toEqual(plain.counted_after);
   expect(method.clientDiscloses(phase, update, history).map(Number)).toEqual(plain.shown);
 });

@@ -29,12 +29,10 @@ export class GoldenFederation {
 
   private readonly drawn = new Stream([3, 4], 0, 1024); // in place of the system's: tests are the same every time
 
-  private constructor(private readonly keys: Record<string, SigningKey>) {}
+  protected constructor(protected readonly keys: Record<string, SigningKey>) {}
 
   static async open(): Promise<GoldenFederation> {
-    const names = ["coordinator", "seed", "vector"];
-    const keys = await Promise.all(names.map((name) => signingKey(hex(good.keys.signing[name].private))));
-    return new GoldenFederation(Object.fromEntries(names.map((name, n) => [name, keys[n]!])));
+    return new GoldenFederation(await signingKeys());
   }
 
   /** A device in it; with the storage of another one it is that one after a restart. */
@@ -63,19 +61,21 @@ export class GoldenFederation {
 
   /** Terms that all three machines sign, and the open round under them. */
   async renewed(change: (terms: string) => string): Promise<{ terms: Bytes; manifest: Bytes }> {
-    const sign = async (purpose: string, content: Bytes) =>
-      concat(...(await Promise.all(Object.values(this.keys).map((key) => key.sign(purpose, content)))));
     const terms = utf8(change(text(hex(good.terms.content))));
     const shown = hex(good.manifest.signed);
     const length = new DataView(shown.buffer).getUint32(192, true);
     const content = utf8(text(shown.subarray(196, 196 + length)).replace(good.terms.hash, await sha256Hex(terms)));
     const manifest = concat(
-      await sign("manifest", content),
+      await this.signedByAll("manifest", content),
       shown.subarray(192, 196),
       content,
       shown.subarray(196 + length),
     );
-    return { terms: concat(await sign("terms", terms), terms), manifest };
+    return { terms: concat(await this.signedByAll("terms", terms), terms), manifest };
+  }
+
+  protected async signedByAll(purpose: string, content: Bytes): Promise<Bytes> {
+    return concat(...(await Promise.all(Object.values(this.keys).map((key) => key.sign(purpose, content)))));
   }
 
   readonly send: Transport = async (request) => {
@@ -92,13 +92,13 @@ export class GoldenFederation {
   }
 
   /** The vector that both shares of an upload add up to. */
-  async vector(): Promise<number[]> {
+  async summed(): Promise<number[]> {
     const [seed, other] = this.payloads.slice(-2) as [Bytes, Bytes];
     const ring = new Ring(32, other.length / 4);
     return [...ring.sum(await expand(seed, ring), ring.unpack(other))];
   }
 
-  private async answer({ url, body }: HttpRequest): Promise<Bytes | null> {
+  protected async answer({ url, body }: HttpRequest): Promise<Bytes | null> {
     const { host, pathname } = new URL(url);
     const { catalogue } = JSON.parse(text(hex(good.terms.content)));
     if (pathname === "/reports") return this.receipt(host === "one.example" ? 0 : 1, body!);
@@ -112,15 +112,26 @@ export class GoldenFederation {
     return null;
   }
 
-  /** As an aggregator: open pass and payload, countersign the journal. */
+  /** As an aggregator: open the share, countersign the journal. */
   private async receipt(kind: 0 | 1, share: Bytes): Promise<Bytes> {
-    const role = ["seed", "vector"][kind]!;
-    const key = hex(good.keys.sealing[role].private);
-    const named = share.subarray(4, 52);
-    const info = (part: string) =>
-      concat(utf8(`murmura ${part}\0`), share.subarray(4, 36), Uint8Array.of(kind), share.subarray(36, 52));
-    const pass = await unseal(share.subarray(52, 460), key, info("pass"));
-    this.payloads.push(await unseal(share.subarray(460), key, info("payload")));
-    return this.keys[role]!.sign("receipt", named, pass.subarray(128, 160));
+    const { role, pass, payload } = await opened(kind, share);
+    this.payloads.push(payload);
+    return this.keys[role]!.sign("receipt", share.subarray(4, 52), pass.subarray(128, 160));
   }
+}
+
+export async function signingKeys(): Promise<Record<string, SigningKey>> {
+  const names = ["coordinator", "seed", "vector"];
+  const keys = await Promise.all(names.map((name) => signingKey(hex(good.keys.signing[name].private))));
+  return Object.fromEntries(names.map((name, n) => [name, keys[n]!]));
+}
+
+/** Pass and payload of a share, opened by the aggregator it is for. */
+export async function opened(kind: 0 | 1, share: Bytes): Promise<{ role: string; pass: Bytes; payload: Bytes }> {
+  const role = ["seed", "vector"][kind]!;
+  const key = hex(good.keys.sealing[role].private);
+  const info = (part: string) =>
+    concat(utf8(`murmura ${part}\0`), share.subarray(4, 36), Uint8Array.of(kind), share.subarray(36, 52));
+  const pass = await unseal(share.subarray(52, 492), key, info("pass"));
+  return { role, pass, payload: await unseal(share.subarray(492), key, info("payload")) };
 }

@@ -17,6 +17,10 @@ import { FederationTerms } from "../src/protocol/terms.ts";
 import { oversize, type Transport } from "../src/protocol/transport.ts";
 import { checkGrown, fetchTerms, verified } from "../src/protocol/trust.ts";
 import { Downloads } from "../src/device/downloads.ts";
+import { ProvedHalf } from "../src/device/proved_half.ts";
+import { here, phaseOf } from "../src/device/training.ts";
+import { circuitOf } from "../src/proofs/claims.ts";
+import { packed } from "../src/proofs/field.ts";
 import { RefusedError } from "../src/refusals.ts";
 import { type Plain, vectors } from "./vectors.ts";
 
@@ -147,6 +151,7 @@ test.each(good.shares as Plain[])("share $kind is sealed to the last byte", asyn
     receipt: plain.kind ? hex(good.receipts.seed) : NO_RECEIPT,
     mark,
     payload: hex(plain.payload),
+    proved: null,
     admission: own,
     to: keys.public,
   };
@@ -155,10 +160,75 @@ test.each(good.shares as Plain[])("share $kind is sealed to the last byte", asyn
   const fresh = await sealedShare(parts);
   expect(fresh.length).toBe(plain.message.length / 2);
   expect(toHex(fresh)).not.toBe(plain.message);
-  const opened = await unseal(fresh.subarray(460), hex(keys.private), hex(plain.info.payload));
+  const opened = await unseal(fresh.subarray(492), hex(keys.private), hex(plain.info.payload));
   expect(toHex(opened)).toBe(plain.payload);
-  await expect(unseal(fresh.subarray(460), hex(keys.private), hex(plain.info.pass))).rejects.toThrow(/sealed/);
+  await expect(unseal(fresh.subarray(492), hex(keys.private), hex(plain.info.pass))).rejects.toThrow(/sealed/);
 });
+
+/** A vector of the proved federation: of a device of two people, which the page never has. */
+async function provedUpload(plain: Plain) {
+  const content = await FederationTerms.decode(hex(good.proved.terms.content));
+  const phase: string = JSON.parse(plain.manifest).phase;
+  const { info } = readDescription(hex(good.proved.description));
+  const counts = phase === "pairs" ? readCounts(hex(good.proved.counts), info.items) : null;
+  const exchange = phaseOf(content.fields, phase, { ...info, counts });
+  const circuit = circuitOf(exchange.claim!);
+  const { item, person } = good.proved.history;
+  const own = [0, 1].map((one) =>
+    item.filter((_: number, n: number) => person[n] === one).map((shown: number) => info.listed.indexOf(shown)),
+  );
+  const vector = circuit.vector(own);
+  const half = await ProvedHalf.of(exchange, vector, hex(plain.secret_of_upload), here);
+  return { circuit, vector, half, seed: content.fields.seed_aggregator!, receiver: content.fields.vector_aggregator! };
+}
+
+test.each(good.proved.exchanges as Plain[])(
+  "proved shares are sealed to the last byte, %#",
+  async (...[plain]: Plain[]) => {
+    const { circuit, vector, half, seed, receiver } = await provedUpload(plain);
+    expect(toHex(packed(vector))).toBe(plain.vector);
+    expect(toHex(packed(circuit.released(vector)))).toBe(plain.released);
+    const answer = half.read(hex(plain.answers[0]));
+    const payloads = [half.first, await half.second(answer)];
+    expect(payloads.map(toHex)).toEqual(plain.shares.map((share: Plain) => share.payload));
+    expect(payloads[1]!.length).toBe(half.length);
+    const mark = hex(good.receipts.mark);
+    const content = [hex(plain.hash), hex(plain.report), mark] as const;
+    await checkSignature(seed.key, "receipt", concat(...content, answer.covered), answer.receipt);
+    await checkSignature(receiver.key, "receipt", concat(...content), hex(plain.answers[1]));
+    for (const share of plain.shares as Plain[]) {
+      const parts = {
+        kind: share.kind,
+        manifest: hex(plain.hash),
+        report: await reportId(plain.token, hex(plain.hash)),
+        ticket: hex(share.pass).subarray(0, 64),
+        receipt: share.kind ? answer.receipt : NO_RECEIPT,
+        mark,
+        payload: payloads[share.kind]!,
+        proved: share.kind ? { commitment: half.commitment, challenge: answer.challenge } : null,
+        admission: await ownAdmission(hex(good.admission.own)),
+        to: [seed, receiver][share.kind]!.sealing_key,
+      };
+      const oneTime = { pass: hex(share.one_time_keys.pass), payload: hex(share.one_time_keys.payload) };
+      expect(toHex(await sealedShare(parts, oneTime))).toBe(share.message);
+    }
+  },
+);
+
+for (const plain of good.proved.exchanges as Plain[]) {
+  for (const { what, bytes: content, error } of plain.answers_refused as Plain[]) {
+    test(`an answer to a seed of ${plain.parameters.split(" ")[0]} with ${what} is refused as ${error}`, async () => {
+      const { half, seed } = await provedUpload(plain);
+      const read = async () => {
+        const { covered, receipt } = half.read(hex(content));
+        const named = concat(hex(plain.hash), hex(plain.report), hex(good.receipts.mark), covered);
+        await checkSignature(seed.key, "receipt", named, receipt);
+      };
+      const refused: unknown = await read().catch((wrong: unknown) => wrong);
+      expect(refused).toMatchObject({ name: "RefusedError", code: error });
+    });
+  }
+}
 
 test("a letter is written, receipts, arrays and counts are read", async () => {
   const content = hex(good.manifest.hash + good.shares[0].report + good.receipts.mark);
@@ -239,7 +309,7 @@ test("every kind of message is read here or written here", () => {
 
 test("a share that was changed on its way does not open", async () => {
   const keys = good.keys.sealing;
-  const sealed = (content: Bytes) => [content.subarray(52, 460), content.subarray(460)];
+  const sealed = (content: Bytes) => [content.subarray(52, 492), content.subarray(492)];
   for (const one of (tampered as Plain[]).filter(({ what }) =>
     /^(a bit of the (encapsulated|sealed)|sealed (for|to))/.test(what),
   )) {

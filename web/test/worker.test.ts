@@ -2,6 +2,8 @@ import { afterEach, expect, test, vi } from "vitest";
 import { channelSettings } from "../src/channel/settings.ts";
 import { here, type TrainingRequest } from "../src/device/training.ts";
 import { workerTrainer } from "../src/device/worker_trainer.ts";
+import { circuitOf, provenVector } from "../src/proofs/claims.ts";
+import { checkBytes, payloadBytes } from "../src/proofs/proven_upload.ts";
 import { golden, history, info } from "./training_world.ts";
 
 const step = golden.steps[0];
@@ -40,6 +42,23 @@ test("a worker trains as this thread does", async () => {
   const [made, expected] = await Promise.all([trainer.train(request), here.train(request)]);
   expect(made).toEqual(expected);
   expect([...made.vector]).toEqual(step.vector);
+});
+
+test("a worker proves as this thread does", async () => {
+  const trainer = workerTrainer(await worker());
+  const claim = { kind: "counts", items: [0, 2, 5], people: 1, cap: 2 } as const;
+  const vector = provenVector(claim, [2, 5]);
+  const upload = { claim, vector, secret: new Uint8Array(32).fill(3) };
+  expect(await trainer.commit(upload)).toEqual(await here.commit(upload));
+  const asked = {
+    ...upload,
+    challenge: new Uint8Array(32).fill(4),
+    check: new Uint8Array(checkBytes(circuitOf(claim), false)),
+  };
+  const made = await trainer.prove(asked);
+  expect([made.length, made]).toEqual([payloadBytes(circuitOf(claim), false), await here.prove(asked)]);
+  vector[0] = 2n;
+  await expect(trainer.prove(asked)).rejects.toThrow(/must pass its own check/);
 });
 
 test("what a worker refuses is said here, and each answer goes to its asker", async () => {

@@ -66,6 +66,14 @@ def unseal(sealed: bytes | memoryview, private: bytes, info: bytes) -> bytes:
         ) from None
 
 
+def exchange(private: bytes, public: bytes) -> bytes:
+    """The X25519 secret (RFC 7748) of one's own key and another machine's; refuses a point of small order."""
+    try:
+        return bytes(_private("sealing", private).exchange(_public("sealing", public)))
+    except ValueError:
+        raise FederationError("a key to agree with must be a point of X25519, but is not.") from None
+
+
 class ContentComparison:
     """Tells contents apart under a key that is drawn here: AES-GCM, some ten times as fast as SHA-256.
 

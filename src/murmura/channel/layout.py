@@ -7,7 +7,7 @@ on the declaration, the items on offer and the round alone: neither row numbers 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -84,6 +84,14 @@ class VectorLayout:
         for table in self.sends.tables:
             yield table, slice(at, at := at + self.rows(table) * table.width)
 
+    def places(self, table: str, round: int) -> tuple[TableSpec, slice, Longs]:
+        """A table, where it stands in the vector, and (rows,) where each row begins: -1, it does not travel."""
+        one, here = next(found for found in self.slices() if found[0].name == table)
+        place = np.full(one.rows, -1, np.int64)
+        rows = self.block(round) if one.space == "item" else np.arange(one.rows)
+        place[rows] = here.start + np.arange(len(rows)) * one.width
+        return one, here, place
+
     def block(self, round: int) -> Ints:
         """The items of a round, ascending."""
         return self.items[_half(len(self.items), round)] if self.half else self.items
@@ -110,7 +118,7 @@ class VectorLayout:
             rows = tables[name]
             there = np.isin(rows.index, self.block(round), assume_unique=True)
             tables[name] = SparseRows(rows.index[there], rows.values[there])
-        return Update(tables, update.scalars)
+        return replace(update, tables=tables)
 
     def server(self, vector: Floats, count: int, round: int) -> Total:
         """The total of a summed vector; a row of zeros is left out, as nobody sent it."""

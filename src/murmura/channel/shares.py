@@ -25,25 +25,26 @@ def split(vector: Words, ring: Ring, entropy: Entropy = os.urandom) -> tuple[byt
     """(seed, other): `expand(seed, ring)` and `other` add up to the vector. Randomness is the system's."""
     ring.check(vector)
     seed = entropy(SEED_BYTES)
-    return seed, ring.wrap(vector.astype(np.int64) - expand(seed, ring))
+    return seed, ring.wrap((vector - expand(seed, ring)).astype(np.int64))
 
 
 def expand(seed: bytes, ring: Ring) -> Words:
     """The share that a seed stands for: the key stream of AES-256-CTR from block 0, as words of the ring."""
-    return ring.unpack(_stream(seed).update(bytes(ring.message_bytes)))
+    return ring.unpack(key_stream(seed).update(bytes(ring.message_bytes)))
 
 
 def expanded_sum(seeds: Iterable[bytes], ring: Ring) -> Words:
     """The sum of what seeds stand for, through one buffer however many there are."""
     zeros, buffer = bytes(ring.message_bytes), bytearray(ring.message_bytes)
-    total = np.zeros(ring.words, np.uint32)
+    total = np.zeros(ring.words, ring.word)
     for seed in seeds:
-        _stream(seed).update_into(zeros, buffer)
+        key_stream(seed).update_into(zeros, buffer)
         total += ring.unpack(buffer)  # modulo 2**32, of which 2**24 is a divisor
     return ring.wrap(total.astype(np.int64))
 
 
-def _stream(seed: bytes) -> Any:
+def key_stream(seed: bytes) -> Any:
+    """The key stream of AES-256-CTR from block 0: what it gives is added to zeros."""
     ciphers = primitives("ciphers", "a secure sum")
     if len(seed) != SEED_BYTES:
         raise FederationError(f"the seed of a share must have {SEED_BYTES} bytes, but has {len(seed)}.")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.channel import NoiseForecast
+from murmura.core.claims import Claim
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Classification, Interactions
@@ -85,6 +86,11 @@ class History:
     def people(self) -> Ints:
         """Who has rows."""
         return np.unique(self.owners)
+
+    @property
+    def by_person(self) -> tuple[Ints, ...]:
+        """The items of everybody who has rows."""
+        return tuple(self.item[self.owners == person] for person in self.people.tolist())
 
     def open_rows(self, rng: Rng) -> Bools:
         """Which rows may speak in an exchange: those of items all of whose rows here are shared in it."""
@@ -157,6 +163,7 @@ class Phase:
     follows: str = ""  # the phase in which a client must have been counted
     longest: float | None = None  # no update of it is longer in L2; a channel clips there, if not before
     budget: float = 1.0  # of what noise lets a training reveal: this phase's part, in relation to the others'
+    claim: Claim | None = None  # what each update is proved to be in a secure sum; None: a channel bounds it
 
     @property
     def fetches_model(self) -> bool:

@@ -99,7 +99,7 @@ class RowBounds:
 
 
 Space = Literal["item", "feature", "dense"]
-Number = Literal["int8", "float16", "float32", "float64", "uint32"]
+Number = Literal["int8", "float16", "float32", "float64", "uint32", "uint64"]
 HEADER_BYTES = 8
 COUNT_BYTES = INDEX_BYTES = 4
 SCALAR_BYTES = 8

@@ -57,6 +57,7 @@ class Update:
 
     tables: Mapping[str, SparseRows] = field(default_factory=dict)
     scalars: Mapping[str, float] = field(default_factory=dict)
+    own: tuple[Ints, ...] = ()  # the items of each person, where a phase proves a claim; they leave as shares
 
     def __add__(self, other: Update) -> Update:
         tables = {name: rows + other.tables[name] for name, rows in self.tables.items()}

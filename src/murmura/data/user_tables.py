@@ -25,7 +25,7 @@ def attributes_of_file(path: Path, users: Vocabulary, user: str = "user") -> Att
     Users whom the data does not know are passed over; of users whom the table does not name nothing is known
     (nan).
     """
-    header, rows = _table(path)
+    header, rows = table_with_header(path)
     if user not in header or len(header) < 2 or len(set(header)) < len(header):
         raise DataError(
             f"{path}: it must have a column '{user}' and columns of attributes, each once, but has "
@@ -54,7 +54,7 @@ def attributes_of_file(path: Path, users: Vocabulary, user: str = "user") -> Att
     return found
 
 
-def _table(path: Path) -> tuple[list[str], list[list[str]]]:
+def table_with_header(path: Path) -> tuple[list[str], list[list[str]]]:
     """The header of a table, and its rows, the first of them on line 2; a row of another width is refused."""
     text = read_text(path)
     separator = "\t" if b"\t" in text.content.partition(b"\n")[0] else ","
@@ -107,7 +107,7 @@ def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str
     A user may have any number of rows, and "" is no group. The table of ratings itself serves when it has such
     a column. Users whom the data does not know are passed over; users whom the table does not name stand alone.
     """
-    header, rows = _table(path)
+    header, rows = table_with_header(path)
     for name in (user, group):
         if name not in header:
             raise DataError(f"{path}: it must have a column '{name}', but has {', '.join(header)}; name yours.")

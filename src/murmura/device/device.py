@@ -30,7 +30,7 @@ from murmura.device.enrolment import register
 from murmura.device.folder import DeviceFolder
 from murmura.device.storage import Identity, InMemoryStorage, PendingUpload, Receipt, mark
 from murmura.device.trust import last_verified, objection, verified
-from murmura.device.upload import TrainedUpload, upload_messages
+from murmura.device.upload import TrainedUpload, link_of, upload_messages
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
 from murmura.wire import wire
@@ -264,9 +264,10 @@ class Device:
         chain = terms.chain(m.phase, work.info, m.largest) if summed else None
         made = visit(algorithm, work.phase, context, state, history, rng, chain)
         sent = tuple(sorted({*memory.sent, *history.item[made.shown].tolist()}))
-        messages, rows = upload_messages(self.identity, work.phase, made, chain, seed)
+        messages, rows, proved = upload_messages(self.identity, work.phase, made, chain, seed)
         disclosed = float(np.isin(history.item, sent).mean()) if len(history) else 0.0
-        return TrainedUpload(made.state, messages, rows, joined, sent, disclosed)
+        linked = link_of(memory.linked, m, proved)
+        return TrainedUpload(made.state, messages, rows, joined, sent, disclosed, proved, linked)
 
     def history(self, info: FederationInfo, allowed: Permission, round: int) -> tuple[History, tuple[int, ...]]:
         """The rows on offer with the consent that counts in this round, and the sticky record after it."""
@@ -294,7 +295,9 @@ class Device:
         m, memory = work.manifest, self.storage.memory
         noise = self.identity.terms.noise
         if memory.pending != pending:
-            memory = replace(memory, pending=pending, joined=result.joined, sent=result.sent)
+            memory = replace(
+                memory, pending=pending, joined=result.joined, sent=result.sent, linked=result.linked
+            )
             memory = memory.spending(noise.of_phase(m.phase))
             counts, window = work.phase.repeat is not None or bool(noise), m.window
             window = TRAINING if work.phase.repeat is None else window
@@ -317,26 +320,35 @@ class Device:
         head, salt = self.storage.note(noted), bytes.fromhex(pending.salt)
         # after the journal, which must have a line for every exchange that is remembered; before the first byte
         self.storage.keep(self.storage.memory.exchanging(m.round, m.phase))
-        receipts = await self._send(work, result, mark(salt, head))
-        signed = tuple(receipt.hex() for receipt in receipts)
+        signed, covered = await self._send(work, result, mark(salt, head))
         self.storage.keep_receipt(
-            Receipt(m.terms, pending.manifest, work.report.hex(), head, pending.salt, signed)
+            Receipt(m.terms, pending.manifest, work.report.hex(), head, pending.salt, signed, covered)
         )
         learned = replace(self.storage.memory, state=result.state)
         self.storage.keep(learned.dealt_with(m.serial, pending.manifest))
         return VisitOutcome("sent", m.round, m.phase, "", result.length, result.disclosed, noted.epsilon)
 
-    async def _send(self, work: _CalledRound, result: TrainedUpload, marked: bytes) -> list[bytes]:
-        """Every message in its order, each with the receipt of the one before; their receipts."""
-        m, receipts = work.manifest, [wire.NO_RECEIPT]
+    async def _send(
+        self, work: _CalledRound, result: TrainedUpload, marked: bytes
+    ) -> tuple[tuple[str, ...], str]:
+        """Every message in its order, each with the receipt of the one before.
+
+        Their receipts, and what the first one covers besides the mark, all in hexadecimal.
+        """
+        m, receipts, first, covered = work.manifest, [wire.NO_RECEIPT], b"", b""
         for kind, message in enumerate(result.messages):
-            head = wire.ShareHead(kind, m.hash, work.report)
+            head, proved = wire.ShareHead(kind, m.hash, work.report), b""
+            if result.proved is not None and kind == wire.VECTOR:
+                message = result.proved.message(message, first)
             body = message.sealed(head, work.ticket, receipts[-1], marked, self.identity.admission)
-            receipt = (await self._patiently("POST", message.url, body, m, work.permission, upload=True)).body
+            answer = (await self._patiently("POST", message.url, body, m, work.permission, upload=True)).body
+            if result.proved is not None and kind == wire.SEED:
+                first, (answer, proved) = answer, result.proved.receipt(answer)
+                covered = proved
             key = self.identity.terms.coordinator if message.aggregator is None else message.aggregator.key
-            check_signature(key, "receipt", m.hash + work.report + marked, receipt)
-            receipts.append(receipt)
-        return receipts[1:]
+            check_signature(key, "receipt", m.hash + work.report + marked + proved, answer)
+            receipts.append(answer)
+        return tuple(receipt.hex() for receipt in receipts[1:]), covered.hex()
 
     def _require_consent(self, allowed: Permission) -> None:
         if self.storage.permission() != allowed:

@@ -39,7 +39,7 @@ DEVICE, HISTORY, PERMISSION, MEMORY = "device.json", "history.json", "permission
 OFFERED, TERMS = "offered-terms.json", "terms-*.json"
 JOINING = "joining.token"
 OWN = 0o600  # for its owner alone
-VERSION = 2  # of the folder's files, as device.json says; version 1 belonged to wire version 1
+VERSION = 3  # of the folder's files, as device.json says; older ones belonged to older versions of the wire
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class DeviceFolder:
             )
         if version < VERSION:
             raise RunError(
-                f"{self.path} must be of version {VERSION}, but was made by version 1, whose federations "
-                "cannot go on; join anew in another folder."
+                f"{self.path} must be of version {VERSION}, but was made by version {version}, whose "
+                "federations cannot go on; join anew in another folder."
             )
         own = read["admission"]
         return Identity(

@@ -23,7 +23,7 @@ from murmura.core.rng import Words
 from murmura.core.update import Arrays
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.log import LogHead
-from murmura.wire.refusals import RefusedError
+from murmura.wire.refusals import RefusedError, forged
 from murmura.wire.signed_records import check_signature
 from murmura.wire.terms import FederationTerms
 from murmura.wire.wire import pack_arrays, pack_pair, unpack_arrays, unpack_pair
@@ -41,13 +41,17 @@ class Receipt:
     head: str  # of the journal, after the line of this upload
     salt: str
     signatures: tuple[str, ...]  # of the seed and the vector aggregator, or of the coordinator
+    proved: str = ""  # commitment and challenge of what was proved: the seed aggregator's covers them too
 
     def check(self, terms: FederationTerms) -> None:
         """Refuse a receipt that the machines of these terms did not sign."""
         keys = [one.key for one in terms.aggregators] or [terms.coordinator]
         content = bytes.fromhex(self.manifest + self.report) + mark(bytes.fromhex(self.salt), self.head)
-        for key, signature in zip(keys, self.signatures, strict=True):
-            check_signature(key, "receipt", content, bytes.fromhex(signature))
+        covered = [content + bytes.fromhex(self.proved), content]
+        for said, key, signature in zip(covered, keys, self.signatures):
+            check_signature(key, "receipt", said, bytes.fromhex(signature))
+        if len(keys) != len(self.signatures):
+            raise forged(f"a receipt must have {len(keys)} signatures, but has {len(self.signatures)}.")
 
 
 def mark(salt: bytes, head: str) -> bytes:
@@ -154,6 +158,7 @@ class DeviceMemory:
     ] = ()  # (phase, window, how often), of training where noise counts
     spent: float = 0.0  # mu squared of all uploads whose sums had noise
     unbounded: int = 0  # uploads whose sums had none
+    linked: tuple[str, int, str] | None = None  # phase, window and digest of what later exchanges must repeat
 
     @property
     def head(self) -> LogHead | None:
@@ -202,6 +207,7 @@ class DeviceMemory:
         plain |= {name: tuple(plain[name]) for name in ("joined", "sent")}
         plain |= {name: tuple(map(tuple, plain[name])) for name in ("exchanges", "answered")}
         plain["log"] = tuple(plain["log"])
+        plain["linked"] = None if plain["linked"] is None else tuple(plain["linked"])
         plain["pending"] = None if plain["pending"] is None else PendingUpload(**plain["pending"])
         return DeviceMemory(unpack_arrays(arrays), **plain)
 

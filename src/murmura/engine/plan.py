@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
 from murmura.channel.consent_draws import ConsentChoices
 from murmura.channel.ledger import paper_costs
 from murmura.channel.noise import simulated_noise
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.phase_chains import chain
 from murmura.channel.simulated_protections import mechanism_chain
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.channel import ChannelSettings, NoiseForecast

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.channel.chain import Chain
 from murmura.core.arrays import Bools
 from murmura.core.contract import Algorithm, ClientState, History, Phase, RoundContext
 from murmura.core.errors import FederationError
 from murmura.core.features import ItemFeatures
-from murmura.core.rng import Rng, Words
+from murmura.core.rng import Rng
 from murmura.core.update import Update
 
 
@@ -24,7 +26,7 @@ class Visit:
     state: ClientState
     update: Update  # without the rows that its channel drops
     shown: Bools  # (rows,) which rows of the history it discloses
-    vector: Words | None = None  # what leaves, where it goes through a channel
+    vector: NDArray[Any] | None = None  # what leaves, where it goes through a channel
 
 
 def visit(

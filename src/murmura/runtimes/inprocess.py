@@ -233,7 +233,7 @@ def _add_vector(answer: _Answer, total: Longs) -> _Answer:
     made, why = answer
     if made is None or made.vector is None:
         return answer
-    total += made.vector
+    total += made.vector.astype(np.int64, copy=False)
     return replace(made, vector=None), why
 
 

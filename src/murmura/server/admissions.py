@@ -8,7 +8,7 @@ when the round is over are refused.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, KeysView, Sequence
+from collections.abc import Callable, KeysView, Mapping, Sequence
 from dataclasses import dataclass
 
 from murmura.channel.key_pairs import ContentComparison
@@ -108,7 +108,7 @@ class Admitter:
 
 
 REMEMBERED = 100_000  # admissions whose signature has been checked
-KEY_BYTES = 32
+KEY_BYTES, LINK_BYTES = 32, 8
 
 
 class AdmissionDesk:
@@ -160,23 +160,49 @@ class AdmissionDesk:
         self._store.write([*rows, gone], durable=True, forget=True)
         self._revoked.update(barred)
 
-    def counted(self, phase: str, window: int, admissions: list[bytes]) -> list[Statement]:
-        """What remembers who was counted in a phase that another one follows, for this window alone."""
-        rows = [
-            ("INSERT INTO counted VALUES (?, ?, ?)", (phase, window, _hidden(a, window))) for a in admissions
-        ]
-        return [("DELETE FROM counted WHERE counted_in < ?", (window,)), *rows]
+    def counted(self, phase: str, window: int, links: Mapping[bytes, int | None]) -> list[Statement]:
+        """What remembers who was counted in a phase that another one follows, for this window alone.
 
-    def check_counted(self, phase: str, window: int, admission: bytes) -> None:
-        """Refuse who was not counted in the phase this one follows."""
+        With each admission goes this aggregator's share of what later proofs are held against, if there is one.
+        """
+        rows = [
+            ("INSERT INTO counted VALUES (?, ?, ?, ?)", (phase, window, _hidden(one, window), packed(link)))
+            for one, link in links.items()
+        ]
+        return [before_window(window), *rows]
+
+    def check_counted(self, phase: str, window: int, admission: bytes) -> int | None:
+        """The link that the phase before has left of an admission; refuses who was not counted there."""
         found = self._store.row(
-            "SELECT 1 FROM counted WHERE phase = ? AND counted_in = ? AND admission = ?",
+            "SELECT link FROM counted WHERE phase = ? AND counted_in = ? AND admission = ?",
             (phase, window, _hidden(admission, window)),
         )
         if found is None:
             raise RefusedError(
                 "not-called", f"only devices that were counted in phase '{phase}' take part in this one."
             )
+        return None if found[0] is None else int.from_bytes(found[0], "little")
+
+    def note_invalid(self, admission: bytes, window: int) -> None:
+        """Remember that what came under an admission was not valid: in one window it may not be its fault."""
+        row = ("INSERT OR IGNORE INTO invalid VALUES (?, ?)", (admission, window))
+        self._store.write([row], durable=True)
+
+    @property
+    def suspected(self) -> list[bytes]:
+        """Admissions whose contributions were not valid in two windows or more."""
+        found = "SELECT admission FROM invalid GROUP BY admission HAVING count(*) > 1 ORDER BY admission"
+        return [bytes(one) for (one,) in self._store.rows(found)]
+
+
+def before_window(window: int) -> Statement:
+    """What forgets who was counted before a window, and every link of theirs."""
+    return "DELETE FROM counted WHERE counted_in < ?", (window,)
+
+
+def packed(link: int | None) -> bytes | None:
+    """A link as it is kept."""
+    return None if link is None else link.to_bytes(LINK_BYTES, "little")
 
 
 def _hidden(admission: bytes, window: int) -> bytes:
@@ -195,12 +221,22 @@ class AcceptedReports:
         self._same = ContentComparison()
         self._digests: dict[bytes, bytes] = {}  # report -> what tells its content from any other
         self._devices: set[int] = set()  # whose reports these are, where that is known
-        self._left_out: dict[bytes, str] = {}  # report -> why its content is not used
+        self._left_out: dict[bytes, RefusedError] = {}  # report -> why its content is not used
+        self._answers: dict[bytes, bytes] = {}  # report -> what follows its receipt
 
     @property
     def reports(self) -> KeysView[bytes]:
         """The ids, in the order they came."""
         return self._digests.keys()
+
+    @property
+    def used(self) -> list[bytes]:
+        """Those of them whose contents are used."""
+        return [report for report in self._digests if report not in self._left_out]
+
+    def answer(self, report: bytes) -> bytes:
+        """What follows the receipt of a report: the same whenever it comes."""
+        return self._answers.get(report, b"")
 
     def repeats(self, report: bytes, content: bytes, mark: bytes = b"") -> bool:
         """Whether exactly this has been accepted before; one that was left out is told so again."""
@@ -221,8 +257,9 @@ class AcceptedReports:
         report: bytes,
         content: bytes,
         device: int | None = None,
-        left_out: str | None = None,
+        left_out: RefusedError | None = None,
         mark: bytes = b"",
+        answer: bytes = b"",
     ) -> None:
         """Remember what passed all checks; one that is `left_out` has been answered and is told why."""
         self._digests[report] = self._same.digest(content, mark)
@@ -230,8 +267,10 @@ class AcceptedReports:
             self._devices.add(device)
         if left_out is not None:
             self._left_out[report] = left_out
+        if answer:
+            self._answers[report] = answer
         self._tell(report)
 
     def _tell(self, report: bytes) -> None:
         if report in self._left_out:
-            raise RefusedError("left-out", self._left_out[report])
+            raise self._left_out[report]

@@ -19,9 +19,9 @@ from murmura.wire.signed_records import SealingKey, ServerKey
 Statement = tuple[str, Sequence[Any]]
 
 # What makes each version of a database from the one before. A released step is never changed: a new version is
-# one step more. The file says its version (PRAGMA user_version). Version 1 belonged to wire version 1: nothing
-# of it can go on.
-OLDEST = 2
+# one step more. The file says its version (PRAGMA user_version). The first two belonged to older versions of
+# the wire: nothing of them can go on.
+OLDEST = 3
 STEPS: dict[str, tuple[str, ...]] = {
     "coordinator": (
         """
@@ -45,7 +45,9 @@ STEPS: dict[str, tuple[str, ...]] = {
             serial INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, state TEXT NOT NULL, phase TEXT NOT NULL,
             opened_in INTEGER NOT NULL, ids BLOB, total BLOB);
         CREATE TABLE log (place INTEGER PRIMARY KEY, leaf BLOB NOT NULL);
-        CREATE TABLE counted (phase TEXT NOT NULL, counted_in INTEGER NOT NULL, admission BLOB NOT NULL);
+        CREATE TABLE counted (
+            phase TEXT NOT NULL, counted_in INTEGER NOT NULL, admission BLOB NOT NULL, link BLOB);
+        CREATE TABLE invalid (admission BLOB NOT NULL, sent_in INTEGER NOT NULL, UNIQUE (admission, sent_in));
         CREATE TABLE revoked (admission BLOB PRIMARY KEY)
         """,
     ),
@@ -144,6 +146,10 @@ class ServerDatabase:
         """The key that shares for an aggregator are sealed to, made at its first start."""
         return SealingKey(self.fact_or("sealing key", lambda: new_key("sealing")))
 
+    def proof_key(self) -> SealingKey:
+        """The key that an aggregator finds the secret of its proofs with, made at its first start."""
+        return SealingKey(self.fact_or("proof key", lambda: new_key("sealing")))
+
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
@@ -168,8 +174,8 @@ def _version(path: Path, role: str) -> int:
     newest = _newest(role)
     if tables and stated < OLDEST:
         raise RunError(
-            f"{path} must be of version {OLDEST}, but was made by version 1, whose federations cannot go on; "
-            "begin a new federation in another folder."
+            f"{path} must be of version {OLDEST}, but was made by version {stated}, whose federations cannot "
+            "go on; begin a new federation in another folder."
         )
     if stated > newest:
         raise RunError(

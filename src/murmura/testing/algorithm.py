@@ -17,7 +17,7 @@ from unittest import SkipTest
 
 import numpy as np
 
-from murmura.channel.chain import chain
+from murmura.channel.phase_chains import chain
 from murmura.core.codec import decode, decode_model, encode, encode_model
 from murmura.core.errors import DataError, MissingExtraError
 from murmura.core.rng import Rng, client_secrets, server_secret

@@ -44,6 +44,10 @@ def assert_same_bits(one: Any, other: Any, name: str) -> None:
         assert one.keys() == other.keys(), f"{name} holds {set(one)} and {set(other)}"
         for key in one:
             assert_same_bits(one[key], other[key], f"{name}.{key}")
+    elif isinstance(one, tuple):
+        assert len(one) == len(other), f"{name} holds {len(one)} and {len(other)}"
+        for place, (first, second) in enumerate(zip(one, other)):
+            assert_same_bits(first, second, f"{name}[{place}]")
     elif dataclasses.is_dataclass(one):
         for field in dataclasses.fields(one):
             assert_same_bits(getattr(one, field.name), getattr(other, field.name), f"{name}.{field.name}")

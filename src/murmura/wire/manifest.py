@@ -16,13 +16,13 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from numpy.typing import NDArray
 from pydantic import Field, StrictBool
 
+from murmura.channel.chain import Chain
 from murmura.channel.noise_terms import NoiseTerms, Share
-from murmura.channel.ring import Ring
-from murmura.core.rng import Words
 from murmura.wire.log import LogProof, is_model, manifest_entry
 from murmura.wire.refusals import forged, malformed
 from murmura.wire.signed_records import (
@@ -76,7 +76,7 @@ class Manifest(SignedRecord):
 
     said: ClassVar = "a manifest"
 
-    protocol: Literal[2]
+    protocol: Literal[3]
     terms: PublicKey  # hash
     federation: Hexadecimal
     serial: Count  # counted from 0: one manifest each
@@ -190,9 +190,9 @@ class ReleasedSum:
         for address, signature, half in zip(terms.aggregators, (self.seed, self.vector), self.halves):
             check_signature(address.key, "sum", sum_content(self.manifest, self.listed, half), signature)
 
-    def total(self, ring: Ring) -> Words:
+    def total(self, chain: Chain) -> NDArray[Any]:
         """What both halves add up to."""
-        return ring.add_up(ring.unpack(half) for half in self.halves)
+        return chain.add_up(chain.unpack_total(half) for half in self.halves)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ STATUS = {
     "method": 405,
     "duplicate": 409,  # something else was accepted under this name before
     "replay": 409,  # of another round or another manifest
+    "invalid": 409,  # a proof does not hold; what was sent is not added, and the others go on
     "left-out": 409,  # the server has read an update and will not use it; the others go on
     "released": 409,  # a sum of this round has been released; it is final
     "too-few": 409,  # fewer reports than the minimum cohort

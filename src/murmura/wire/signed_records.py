@@ -107,7 +107,7 @@ class ServerKey:
 
 @dataclass(frozen=True)
 class SealingKey:
-    """The private key that shares for one aggregator are sealed to."""
+    """A private key of an aggregator: that shares are sealed to, or that proofs are checked under."""
 
     private: bytes
 

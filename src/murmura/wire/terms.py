@@ -14,10 +14,12 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 from murmura.algorithms import algorithm as named
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
 from murmura.channel.layout import VectorLayout
 from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.phase_chains import chain
 from murmura.core.channel import EXACT, READABLE, ChannelSettings
+from murmura.core.claims import PairsClaim
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
@@ -45,6 +47,7 @@ class AggregatorAddress:
     url: str
     key: PublicKey  # Ed25519: what it signs with
     sealing_key: PublicKey  # X25519: what shares for it are sealed to
+    proof_key: PublicKey  # X25519: what both aggregators agree on a secret with that proofs are checked under
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class FederationTerms(SignedRecord):
 
     said: ClassVar = "a statement of terms"
 
-    protocol: Literal[2]
+    protocol: Literal[3]
     federation: Hexadecimal  # a random name: no message of one federation fits another
     coordinator: PublicKey
     seed_aggregator: AggregatorAddress | None  # None in readable mode
@@ -117,7 +120,8 @@ class FederationTerms(SignedRecord):
             return
         seed, vector = pair
         keys = {seed.key, vector.key, self.coordinator}
-        if len(keys) < 3 or seed.sealing_key == vector.sealing_key:
+        agreed = {seed.sealing_key, vector.sealing_key, seed.proof_key, vector.proof_key}
+        if len(keys) < 3 or len(agreed) < 4:
             raise forged(
                 "the coordinator and the two aggregators must have three different keys, but two are equal: "
                 "one machine could read what you send; take no part."
@@ -201,6 +205,8 @@ class FederationTerms(SignedRecord):
                         f"phase '{name}' of {self.method} needs every update for itself, but this federation "
                         "was joined for sums; take no part."
                     )
+                if self.admission == "open" and not self.readable and needs_link(phase):
+                    raise forged(f"{UNLINKED}; take no part.")
                 people = max(info.clients, self.minimum)
                 self._check_noise(partial(self.noise.check_phase, phase, people))
                 return phase
@@ -237,6 +243,17 @@ class FederationTerms(SignedRecord):
             for name in sorted({*ours, *theirs})
             if ours.get(name) != theirs.get(name)
         ]
+
+
+UNLINKED = (
+    "exact sums of pairs must be of admitted devices, as an admission links pairs to what was counted, but "
+    "everybody may take part"
+)
+
+
+def needs_link(phase: Phase) -> bool:
+    """Whether a phase holds what a device proves against what its admission had counted."""
+    return isinstance(phase.claim, PairsClaim)
 
 
 def signatures(message: bytes) -> tuple[bytes, bytes, bytes]:

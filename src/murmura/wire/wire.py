@@ -1,11 +1,13 @@
 """The binary messages of docs/wire.md: fixed headers, little-endian, lengths known before anything is read.
 
 share   'm' 's' version kind | manifest hash (32) | report id (16) | sealed pass | sealed payload
-pass    ticket (64) | receipt (64) | mark (32) | admission (104) | hash of sealed payload (32) | signature (64)
+pass    ticket (64) | receipt (64) | mark (32) | admission (104) | hash (32) | challenge (32) | signature (64)
 letter  'm' 'l' version 0    | manifest hash (32) | report id (16) | ticket (64) | mark (32) | update or vector
 arrays  'm' 'a' version 0    | length of a JSON list of [name, type, shape] (4) | that list | the values
 
-Kind 0 is the share that is a seed (the receipt in its pass is zeros), kind 1 the share that is a ring vector.
+Kind 0 is the share that is a seed (the receipt in its pass is zeros), kind 1 the other half of the vector. The
+hash is that of the sealed payload; in kind 1 of a proved vector it is the commitment that kind 0 carried, and
+the challenge is the one that it was answered with. Everywhere else the challenge is zeros.
 Pass and payload are sealed to the aggregator the share is for, each for this manifest, kind and report: an
 aggregator reads who may report before it reads on. Every share of a kind and a round has the same length.
 """
@@ -28,19 +30,19 @@ from murmura.channel import key_pairs
 from murmura.core.update import Arrays
 from murmura.wire.refusals import RefusedError, malformed
 
-PROTOCOL: Final = 2
-SUPPORTED: Final = frozenset({PROTOCOL})
+PROTOCOL: Final = 3
 SEED, VECTOR = 0, 1
 HASH_BYTES, ID_BYTES, SIGNATURE_BYTES = 32, 16, 64
-MARK_BYTES, ADMISSION_BYTES = 32, 104
+MARK_BYTES, ADMISSION_BYTES, CHALLENGE_BYTES = 32, 104, 32
 NO_RECEIPT = NO_SIGNATURE = bytes(SIGNATURE_BYTES)
 NO_ADMISSION = bytes(ADMISSION_BYTES)  # where everyone may take part
+NO_CHALLENGE = bytes(CHALLENGE_BYTES)  # where nothing is proved, and before the challenge is known
 _SHARE = struct.Struct(f"<2sBB{HASH_BYTES}s{ID_BYTES}s")
 _REPORT = struct.Struct(f"<2sBB{HASH_BYTES}s{ID_BYTES}s{SIGNATURE_BYTES}s{MARK_BYTES}s")
 _ARRAYS = struct.Struct("<2sBBI")
 REPORT_HEADER = _REPORT.size
 MOST_DIMENSIONS, MOST_VALUES = 32, 1 << 48  # of an array in a message
-TYPES = frozenset({"<f2", "<f4", "<f8", "<u4", "<i4", "<i8", "|u1", "|b1"})
+TYPES = frozenset({"<f2", "<f4", "<f8", "<u4", "<u8", "<i4", "<i8", "|u1", "|b1"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +69,22 @@ class SharePass(PackedRecord):
 
     said: ClassVar = "pass of a share"
     layout: ClassVar = struct.Struct(
-        f"<{SIGNATURE_BYTES}s{SIGNATURE_BYTES}s{MARK_BYTES}s{ADMISSION_BYTES}s{HASH_BYTES}s{SIGNATURE_BYTES}s"
+        f"<{SIGNATURE_BYTES}s{SIGNATURE_BYTES}s{MARK_BYTES}s{ADMISSION_BYTES}s"
+        f"{HASH_BYTES}s{CHALLENGE_BYTES}s{SIGNATURE_BYTES}s"
     )
 
     ticket: bytes  # (64,) the coordinator's signature: the device is called
     receipt: bytes  # (64,) the seed aggregator's signature; zeros on the seed itself
     mark: bytes  # (32,) of the device's own journal: the receipt countersigns it
     admission: bytes  # (104,) who admitted the device; zeros where everyone may take part
-    payload: bytes  # (32,) SHA-256 of the sealed payload
-    signature: bytes  # (64,) by the admission's key over manifest, report, kind and this hash
+    payload: bytes  # (32,) SHA-256 of the sealed payload; the commitment to a proved half
+    challenge: bytes  # (32,) of a proved half; zeros elsewhere
+    signature: bytes  # (64,) by the admission's key over manifest, report, kind and `payload`
+
+    @property
+    def proved(self) -> bytes:
+        """What the receipt of the seed share covers besides the mark: commitment and challenge of a proof."""
+        return b"" if self.challenge == NO_CHALLENGE else self.payload + self.challenge
 
 
 SHARE_PRELUDE = _SHARE.size + SharePass.layout.size + key_pairs.OVERHEAD  # what is read before the payload
@@ -126,7 +135,7 @@ def sealed_payload(message: bytes | bytearray) -> memoryview:
 
 
 def report_content(head: ShareHead, payload: bytes) -> bytes:
-    """What a device signs with its admission's key; `payload` is the SHA-256 of the sealed payload."""
+    """What a device signs with its admission's key; `payload` is that of its pass."""
     return head.signed + bytes([head.kind]) + payload
 
 
@@ -175,11 +184,11 @@ def check_head(magic: bytes, version: int, expected: bytes, what: str) -> None:
 
 def check_version(version: object) -> None:
     """Refuse a version this side does not speak."""
-    if type(version) is not int or version not in SUPPORTED:
+    if type(version) is not int or version != PROTOCOL:
         raise RefusedError(
             "version",
-            f"the protocol's version must be one of {sorted(SUPPORTED)}, but it is {str(version)[:20]}; "
-            "install the same version of Murmura on both sides.",
+            f"the protocol's version must be {PROTOCOL}, but it is {str(version)[:20]}; update Murmura on the "
+            "side that has the older one.",
         )
 
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel.chain import Chain, chain
+from murmura.channel.chain import Chain
+from murmura.channel.phase_chains import chain
 from murmura.channel.ring import Ring
 from murmura.channel.shares import expand, split
 from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings

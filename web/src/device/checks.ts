@@ -97,13 +97,19 @@ export function unasked(
     : { kind: "not-called", why: "another part of the devices is asked" };
 }
 
-/** Refuse a phase that the noise of the terms does not bound. */
+/** Refuse pairs that nothing holds against what was counted, and a phase that the noise of the terms does not bound. */
 export function checkPhase(phase: Phase, terms: FederationTerms, clients: number): void {
-  const { noise } = terms.fields;
+  const { admission, noise } = terms.fields;
+  if (admission === "open" && !terms.readable && phase.follows && isExact(terms)) {
+    throw forged(
+      "exact sums of pairs must be of admitted devices, as only an admission links pairs to what it had counted, but " +
+        "everybody may take part; take no part.",
+    );
+  }
   if (!Object.keys(noise.multipliers).length) return;
   const people = Math.max(clients, terms.channel.minimum_cohort);
   const bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
-  if (noise.delta * people > 1 || !bounded || phase.sends.tables.some((one) => one.exact)) {
+  if (noise.delta * people > 1 || !bounded || phase.claim || phase.sends.tables.some((one) => one.exact)) {
     throw forged(
       `the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`,
     );

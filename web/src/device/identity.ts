@@ -18,7 +18,10 @@ export function identityOf(
   entropy: (bytes: number) => Bytes,
 ): Identity {
   if (known && (known.url !== url || toHex(known.terms as Bytes) !== toHex(terms.content))) {
-    throw new DeviceError("this browser is in another federation; leave that one first, on the page about your data.");
+    throw new DeviceError(
+      "this browser is in another federation, or in an older version of this one; leave that one first, on the page " +
+        "about your data.",
+    );
   }
   const pinnedBy = by === "invitation" ? by : (known?.pinnedBy ?? by);
   if (known) return { ...known, pinnedBy, admission: admission ?? known.admission };

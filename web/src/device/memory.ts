@@ -37,6 +37,13 @@ export interface Answered {
   times: number;
 }
 
+/** What a vector must repeat that follows another exchange. */
+export interface LinkedVector {
+  phase: string;
+  window: number;
+  digest: string;
+}
+
 export interface DeviceMemory {
   state: ClientState | null; // null before the first round
   serial: number; // of the last manifest that is dealt with
@@ -49,6 +56,7 @@ export interface DeviceMemory {
   log: SeenHead | null; // the newest head that was seen
   spent: number; // mu squared of all uploads whose sums had noise
   unbounded: number; // uploads whose sums had none
+  linked?: LinkedVector | null; // of the last proved counts
   lines: number; // of the journal
   head: string; // of the journal
 }

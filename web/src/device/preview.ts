@@ -1,6 +1,7 @@
 /** What would leave at some pi: computed by the very functions that send, and sent nowhere. */
 
 import { SEED_BYTES } from "../channel/shares.ts";
+import type { Update } from "../message/declaration.ts";
 import { methodOf } from "../methods/registry.ts";
 import type { Manifest } from "../protocol/manifest.ts";
 import { TICKET_REQUEST_BYTES } from "../protocol/report.ts";
@@ -10,7 +11,7 @@ import { heldHistory } from "./history.ts";
 import type { DeviceMemory, Identity } from "./memory.ts";
 import type { Surroundings } from "./rounds.ts";
 import type { DecodedUpdate, Like, Permission, Preview, PreviewedMessage } from "./types.ts";
-import { uploadMessages } from "./upload.ts";
+import { preparedUpload } from "./upload.ts";
 
 export interface PreviewOf {
   identity: Identity;
@@ -26,7 +27,8 @@ export async function preview(of: PreviewOf, { trainer, entropy }: Surroundings)
   const { identity, terms, memory, permission, manifest } = of;
   const { fields } = terms;
   const found = await of.downloads.offline();
-  const info = found?.info ?? (await of.downloads.description()).info;
+  const described = found?.info ?? (await of.downloads.description()).info;
+  const info = manifest?.counts && !described.counts ? await of.downloads.info(manifest) : described;
   const phases = methodOf(fields).phases(info);
   // the exchange of the last round seen, or else the first that needs no more than what is here
   const phase = phases.find(({ name }) => name === manifest?.phase) ?? (found ? phases.at(-1)! : phases[0]!);
@@ -44,7 +46,7 @@ export async function preview(of: PreviewOf, { trainer, entropy }: Surroundings)
     largest: manifest?.largest ?? info.clients,
     multiplier: fields.noise.multipliers[phase.name] ?? 0,
   });
-  const sent = await uploadMessages(terms, identity.url, made.vector, entropy(SEED_BYTES));
+  const sent = await preparedUpload(terms, identity.url, phase, made, entropy(SEED_BYTES), trainer);
   const messages: PreviewedMessage[] = [
     {
       to: `${identity.url}/tickets`,
@@ -52,7 +54,12 @@ export async function preview(of: PreviewOf, { trainer, entropy }: Surroundings)
       bytes: TICKET_REQUEST_BYTES,
       content: new Uint8Array(TICKET_REQUEST_BYTES),
     },
-    ...sent.map(({ url, purpose, length, payload }) => ({ to: url, purpose, bytes: length, content: payload })),
+    ...sent.messages.map(({ url, purpose, length, payload }) => ({
+      to: url,
+      purpose,
+      bytes: length,
+      content: payload,
+    })),
   ];
   const items = Array.from(history.item);
   const open = (row: number) => history.consent[row]! > 0;
@@ -64,15 +71,17 @@ export async function preview(of: PreviewOf, { trainer, entropy }: Surroundings)
     rows: made.rows,
     bytes: messages.reduce((sum, one) => sum + one.bytes, 0),
     messages,
-    update: decoded(made.update.tables, made.update.scalars),
+    update: decoded(made.update, phase.name),
     vector: made.vector,
   };
 }
 
-function decoded(
-  tables: Record<string, { index: Int32Array; values: ArrayLike<number> }>,
-  scalars: Record<string, number>,
-): DecodedUpdate {
+/** What is proved has no table: it is a 1 for each of her items. */
+function decoded({ tables, scalars, own }: Update, phase: string): DecodedUpdate {
+  if (own) {
+    const bits = { name: phase, width: 1, index: own, values: new Float64Array(own.length).fill(1) };
+    return { tables: [bits], scalars };
+  }
   const shown = Object.entries(tables).map(([name, { index, values }]) => ({
     name,
     width: index.length ? values.length / index.length : 0,

@@ -17,6 +17,7 @@ export interface Receipt {
   head: string; // of the journal, after the line of this upload
   salt: string;
   signatures: string[];
+  proved?: string; // commitment and challenge of what was proved: the seed aggregator's covers them too
 }
 
 export class Records {
@@ -73,7 +74,8 @@ export async function checkReceipt(receipt: Receipt, terms: FederationTerms): Pr
   const mark = await journalMark(fromHex(receipt.salt), receipt.head);
   const content = concat(fromHex(receipt.manifest), fromHex(receipt.report), mark);
   for (const [place, key] of keys.entries()) {
-    await checkSignature(key, "receipt", content, fromHex(receipt.signatures[place] ?? ""));
+    const covered = place === 0 ? concat(content, fromHex(receipt.proved ?? "")) : content;
+    await checkSignature(key, "receipt", covered, fromHex(receipt.signatures[place] ?? ""));
   }
 }
 

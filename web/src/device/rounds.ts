@@ -8,12 +8,11 @@
 import { type Bytes, concat, fromHex, toHex } from "../bytes.ts";
 import type { FederationInfo } from "../channel/layout.ts";
 import { SEED_BYTES } from "../channel/shares.ts";
-import { checkSignature } from "../crypto/signatures.ts";
 import type { History, Phase } from "../methods/method.ts";
 import type { OwnAdmission } from "../protocol/admission.ts";
 import { LARGEST_ENVELOPE, type Manifest } from "../protocol/manifest.ts";
 import { isNoisy } from "../protocol/noise.ts";
-import { journalMark, NO_RECEIPT, reportId } from "../protocol/report.ts";
+import { journalMark, reportId } from "../protocol/report.ts";
 import type { FederationTerms } from "../protocol/terms.ts";
 import { ask, bearer, type HttpReply, type HttpRequest, type Transport } from "../protocol/transport.ts";
 import { verified } from "../protocol/trust.ts";
@@ -28,6 +27,7 @@ import {
   epsilonSpent,
   exchanging,
   type Identity,
+  type LinkedVector,
   type PendingUpload,
   spending,
   TRAINING,
@@ -38,7 +38,7 @@ import type { Records } from "./records.ts";
 import { PAUSED } from "./traffic.ts";
 import { phaseOf, type Trainer, type TrainingResult } from "./training.ts";
 import { DeviceError, outcome, type Permission, type VisitKind, type VisitOutcome } from "./types.ts";
-import { digestOf, uploadMessages, type UploadMessage, sealed } from "./upload.ts";
+import { type Countersigned, digestOf, type PreparedUpload, preparedUpload, sentInOrder } from "./upload.ts";
 
 const RETRY = 0.5; // seconds between attempts while a machine does not answer
 const SALT_BYTES = 32;
@@ -68,7 +68,8 @@ interface Trained {
   joined: number[];
   sent: number[];
   disclosed: number;
-  messages: UploadMessage[];
+  prepared: PreparedUpload;
+  linked: LinkedVector | null; // what later exchanges are held against
 }
 
 export class Rounds {
@@ -172,7 +173,7 @@ export class Rounds {
     const seed = again ? fromHex(again.seed) : entropy(SEED_BYTES);
     const salt = again ? fromHex(again.salt) : entropy(SALT_BYTES);
     const trained = await this.train(work, before, seed);
-    const digest = await digestOf(trained.messages);
+    const digest = await digestOf(trained.prepared.messages);
     if (again && again.digest !== digest) {
       throw new RefusedError("duplicate", "what would be sent is not what was prepared before the crash.");
     }
@@ -250,8 +251,10 @@ export class Rounds {
     const disclosed = history.item.length
       ? history.item.filter((item) => ever.has(item)).length / history.item.length
       : 0;
-    const messages = await uploadMessages(this.terms, url, result.vector, seed);
-    return { result, history, joined, sent, disclosed, messages };
+    const prepared = await preparedUpload(this.terms, url, phase, result, seed, this.around.trainer);
+    const before = memory.linked ?? null;
+    const linked = prepared.proved ? await prepared.proved.linkedAfter(before, manifest, phase) : before;
+    return { result, history, joined, sent, disclosed, prepared, linked };
   }
 
   /** Wait for the time drawn, write it down, send; keep what was learned only when it was taken. */
@@ -261,13 +264,14 @@ export class Rounds {
     const multiplier = noise.multipliers[phase.name] ?? 0;
     let memory = await this.records.memory();
     if (!again) {
-      memory = spending({ ...memory, pending, joined: trained.joined, sent: trained.sent }, multiplier);
+      const { joined, sent, linked } = trained;
+      memory = spending({ ...memory, pending, joined, sent, linked }, multiplier);
       const window = phase.repeat === null ? TRAINING : manifest.window;
       const counts = phase.repeat !== null || isNoisy(noise);
       memory = await this.records.keep(counts ? answering(memory, phase.name, window) : memory);
     }
     await this.wait(work);
-    const bytes = trained.messages.reduce((sum, one) => sum + one.length, 0);
+    const bytes = trained.prepared.messages.reduce((sum, one) => sum + one.length, 0);
     const { disclosed, result } = trained;
     const spent = isNoisy(noise) ? epsilonSpent(memory, noise.delta) : Infinity;
     const entry = {
@@ -281,13 +285,15 @@ export class Rounds {
       epsilon: Number.isFinite(spent) ? spent : null,
       delta: isNoisy(noise) ? noise.delta : null,
     };
-    // what the update has rows of; of packed counters, which have none by item, whatever may be in them
+    // what is proved, or what the update has rows of; where it has none by item, whatever may be in it
     const byItem = phase.sends.tables.some((one) => one.space === "item");
     const { item, consent } = trained.history;
-    const items = Array.from(item).filter((_, row) => (byItem ? result.shown[row] : consent[row]! > 0));
+    const rows = Array.from(item).filter((_, row) => (byItem ? result.shown[row] : consent[row]! > 0));
+    const items = result.update.own ? Array.from(result.update.own) : rows;
     // in the journal before the first byte; and every exchange that is remembered has its line there
     memory = await this.records.note(exchanging(memory, manifest.round, phase.name), entry, items);
-    const receipts = await this.send(work, trained.messages, await journalMark(fromHex(pending.salt), memory.head));
+    const mark = await journalMark(fromHex(pending.salt), memory.head);
+    const { signatures, proved } = await this.send(work, trained.prepared, mark);
     const learned = dealtWith(
       { ...(await this.records.memory()), state: result.state },
       manifest.serial,
@@ -300,7 +306,8 @@ export class Rounds {
         report: toHex(work.report),
         head: memory.head,
         salt: pending.salt,
-        signatures: receipts.map(toHex),
+        signatures: signatures.map(toHex),
+        proved: toHex(proved),
       },
       learned,
     );
@@ -328,34 +335,13 @@ export class Rounds {
     await this.requireConsent(work.allowed);
   }
 
-  /** Every message in its order, each with the receipt of the one before; their receipts. */
-  private async send(work: Work, messages: readonly UploadMessage[], mark: Bytes): Promise<Bytes[]> {
-    const { manifest, report, ticket } = work;
-    const receipts: Bytes[] = [];
-    for (const [kind, message] of messages.entries()) {
-      const receipt = receipts.at(-1) ?? NO_RECEIPT;
-      const { admission } = this;
-      const body = await sealed(message, kind as 0 | 1, {
-        manifest: manifest.hash,
-        report,
-        ticket,
-        receipt,
-        mark,
-        admission,
-      });
-      const request: HttpRequest = {
-        method: "POST",
-        url: message.url,
-        body,
-        purpose: message.purpose,
-        round: manifest.round,
-      };
-      const signed = (await this.patiently(request, manifest, work.allowed)).body;
-      const key = message.aggregator?.key ?? this.terms.fields.coordinator;
-      await checkSignature(key, "receipt", concat(manifest.hash, report, mark), signed);
-      receipts.push(signed);
-    }
-    return receipts;
+  private async send(work: Work, prepared: PreparedUpload, mark: Bytes): Promise<Countersigned> {
+    const { manifest, report, ticket, allowed } = work;
+    const by = { manifest: manifest.hash, report, ticket, mark, admission: this.admission };
+    return sentInOrder(prepared, this.terms, by, async ({ url, purpose }, body) => {
+      const request: HttpRequest = { method: "POST", url, body, purpose, round: manifest.round };
+      return (await this.patiently(request, manifest, allowed)).body;
+    });
   }
 
   private async requireConsent(allowed: Permission): Promise<void> {

@@ -1,5 +1,6 @@
 /** The work of a device, as functions of what they are given: the same here, in a worker and in tests. */
 
+import type { Bytes } from "../bytes.ts";
 import { Chain } from "../channel/chain.ts";
 import type { FederationInfo } from "../channel/layout.ts";
 import type { ChannelSettings } from "../channel/settings.ts";
@@ -10,6 +11,9 @@ import { featuresOf } from "../methods/item_features.ts";
 import { methodOf, type NamedMethod } from "../methods/registry.ts";
 import { Rng, type Secret } from "../numerics/philox.ts";
 import { topK } from "../numerics/ranking.ts";
+import { circuitOf, type Claim, plainVector, provenVector } from "../proofs/claims.ts";
+import { type Elements, packed } from "../proofs/field.ts";
+import { ProvenUpload } from "../proofs/proven_upload.ts";
 import { malformed } from "../refusals.ts";
 import { nearestLikes, termReasons } from "./reasons.ts";
 import type { Recommendation } from "./types.ts";
@@ -31,8 +35,8 @@ export interface TrainingRequest {
 export interface TrainingResult {
   state: ClientState;
   update: Update;
-  vector: Uint32Array;
-  packed: Uint8Array; // the vector as it travels
+  vector: Uint32Array | Elements; // what the shares of it add up to
+  packed: Bytes; // as it travels where the server reads it
   shown: boolean[]; // which rows of the history it discloses
   rows: number;
 }
@@ -52,13 +56,34 @@ export interface RankingRequest {
   withoutLikes: readonly number[]; // likes that are not to count
 }
 
+/** A vector that is to be shared with a proof. */
+export interface CommitRequest {
+  claim: Claim;
+  vector: Elements;
+  secret: Uint8Array; // (32,) of this upload
+}
+
+export interface ProofRequest extends CommitRequest {
+  challenge: Uint8Array;
+  check: Uint8Array;
+}
+
 /** Where the work is done: in this thread, or in a worker. */
 export interface Trainer {
   train(request: TrainingRequest): Promise<TrainingResult>;
   rank(request: RankingRequest): Promise<Recommendation[]>;
+  /** The payload for the seed aggregator: its half, and a commitment to the other one. */
+  commit(request: CommitRequest): Promise<Bytes>;
+  /** The payload for the vector aggregator: the other half, and the proof for a challenge. */
+  prove(request: ProofRequest): Promise<Bytes>;
 }
 
-export const here: Trainer = { train: async (request) => train(request), rank: async (request) => rank(request) };
+export const here: Trainer = {
+  train: async (request) => train(request),
+  rank: async (request) => rank(request),
+  commit,
+  prove,
+};
 
 export function phaseOf(of: NamedMethod, name: string, info: FederationInfo): Phase {
   const found = methodOf(of)
@@ -76,8 +101,10 @@ export function train(request: TrainingRequest): TrainingResult {
   const phase = method.phases(info).find((one) => one.name === request.phase)!;
   const before = request.state ?? method.clientInit(info, history, new Rng(request.secret));
   const { state, update } = method.clientStep({ info, phase: phase.name, round, model }, before, history, rng);
-  checkUpdate(phase.sends, update);
   checkConsent(phase, update, history, info.features);
+  const shown = method.clientDiscloses(phase, update, history);
+  if (phase.claim) return { state, update, shown, ...proven(phase.claim, update, request.channel) };
+  checkUpdate(phase.sends, update);
   const of = {
     sends: phase.sends,
     repeats: phase.repeat === null,
@@ -87,8 +114,27 @@ export function train(request: TrainingRequest): TrainingResult {
   };
   const chain = Chain.of(request.channel, info, of);
   const vector = chain.device(update, rng, round);
-  const shown = method.clientDiscloses(phase, update, history);
   return { state, update, vector, packed: chain.ring.pack(vector), shown, rows: chain.rows };
+}
+
+/** Whole numbers that no stage of a channel changes: the vector of a proof, or what is summed of it. */
+function proven(
+  claim: Claim,
+  update: Update,
+  channel: ChannelSettings,
+): Pick<TrainingResult, "vector" | "packed" | "rows"> {
+  const whole = provenVector(claim, update.own!);
+  const plain = plainVector(claim, whole);
+  const vector = channel.channel === "readable" ? plain : whole;
+  return { vector, packed: packed(plain), rows: plain.length - 1 };
+}
+
+async function commit({ claim, vector, secret }: CommitRequest): Promise<Bytes> {
+  return (await ProvenUpload.of(circuitOf(claim), vector, secret)).first;
+}
+
+async function prove({ claim, vector, secret, challenge, check }: ProofRequest): Promise<Bytes> {
+  return (await ProvenUpload.of(circuitOf(claim), vector, secret)).second(challenge, check);
 }
 
 /** The k best items on offer that she does not have, the best first; ties go to the lower number. */

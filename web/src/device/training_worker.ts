@@ -1,9 +1,11 @@
-/** The worker: trains and ranks away from the page's thread. A file of its own, as the content policy asks. */
+/** The worker: trains, proves and ranks away from the page's thread. A file of its own, as the content policy asks. */
 
-import { rank, type RankingRequest, train, type TrainingRequest } from "./training.ts";
+import { here, type Trainer } from "./training.ts";
 
-export type WorkerRequest =
-  { id: number; kind: "train"; request: TrainingRequest } | { id: number; kind: "rank"; request: RankingRequest };
+type Kind = keyof Trainer;
+/** The name of a piece of work, and what it needs. */
+export type Work = { [kind in Kind]: { kind: kind; request: Parameters<Trainer[kind]>[0] } }[Kind];
+export type WorkerRequest = Work & { id: number };
 
 export interface WorkerReply {
   id: number;
@@ -11,10 +13,10 @@ export interface WorkerReply {
   error?: string;
 }
 
-self.onmessage = ({ data }: MessageEvent<WorkerRequest>) => {
+self.onmessage = async ({ data }: MessageEvent<WorkerRequest>) => {
   let reply: WorkerReply;
   try {
-    reply = { id: data.id, result: data.kind === "train" ? train(data.request) : rank(data.request) };
+    reply = { id: data.id, result: await here[data.kind](data.request as never) };
   } catch (error) {
     reply = { id: data.id, error: error instanceof Error ? error.message : String(error) };
   }

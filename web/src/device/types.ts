@@ -73,14 +73,14 @@ export interface Preview {
   bytes: number; // of one round: both sealed shares and the request for a ticket
   messages: PreviewedMessage[];
   update: DecodedUpdate | null; // what the shares add up to, before clip and rounding; null: no model yet
-  vector: Uint32Array; // what the two shares add up to; its first word counts devices
+  vector: Uint32Array | BigUint64Array; // what the two shares add up to
 }
 
 export interface PreviewedMessage {
   to: string; // address
   purpose: "ticket" | "seed share" | "vector share" | "letter";
   bytes: number; // exactly so many will leave
-  content: Uint8Array; // before it is sealed; the seed is drawn anew when it is really sent
+  content: Uint8Array; // before it is sealed, with another seed than is really sent; empty where it needs an answer
 }
 
 export interface DecodedUpdate {

@@ -1,11 +1,10 @@
 /** The trainer that lets a worker do the work. */
 
-import type { Trainer, TrainingResult } from "./training.ts";
-import type { WorkerReply, WorkerRequest } from "./training_worker.ts";
-import { DeviceError, type Recommendation } from "./types.ts";
+import type { Trainer } from "./training.ts";
+import type { WorkerReply, Work } from "./training_worker.ts";
+import { DeviceError } from "./types.ts";
 
 type Waiting = { resolve: (result: never) => void; reject: (error: Error) => void };
-type Unnumbered = WorkerRequest extends infer One ? (One extends { id: number } ? Omit<One, "id"> : never) : never;
 
 export function workerTrainer(worker: Worker): Trainer {
   const waiting = new Map<number, Waiting>();
@@ -21,15 +20,17 @@ export function workerTrainer(worker: Worker): Trainer {
     if (data.error === undefined) one?.resolve(data.result as never);
     else one?.reject(new DeviceError(data.error));
   };
-  function ask<T>(request: Unnumbered): Promise<T> {
+  function ask<T>(work: Work): Promise<T> {
     const id = asked++;
     return new Promise<T>((resolve, reject) => {
       waiting.set(id, { resolve, reject });
-      worker.postMessage({ ...request, id });
+      worker.postMessage({ ...work, id });
     });
   }
   return {
-    train: (request) => ask<TrainingResult>({ kind: "train", request }),
-    rank: (request) => ask<Recommendation[]>({ kind: "rank", request }),
+    train: (request) => ask({ kind: "train", request }),
+    rank: (request) => ask({ kind: "rank", request }),
+    commit: (request) => ask({ kind: "commit", request }),
+    prove: (request) => ask({ kind: "prove", request }),
   };
 }

@@ -3,7 +3,8 @@
 import { concat, text, u32, view, type Bytes } from "../bytes.ts";
 import { malformed, RefusedError } from "../refusals.ts";
 
-export type Numbers = Float32Array | Float64Array | Uint32Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array;
+export type Numbers =
+  Float32Array | Float64Array | Uint32Array | Int32Array | BigInt64Array | BigUint64Array | Uint8Array | Uint16Array;
 
 export interface NamedArray {
   type: string;
@@ -11,6 +12,7 @@ export interface NamedArray {
   values: Numbers;
 }
 
+export const PROTOCOL = 3;
 const MOST_DIMENSIONS = 32;
 const MOST_VALUES = 2 ** 48;
 const HEADER = 8;
@@ -21,6 +23,7 @@ const KINDS: Record<string, { bytes: number; read: (content: ArrayBuffer) => Num
   "<u4": { bytes: 4, read: (content) => new Uint32Array(content) },
   "<i4": { bytes: 4, read: (content) => new Int32Array(content) },
   "<i8": { bytes: 8, read: (content) => new BigInt64Array(content) },
+  "<u8": { bytes: 8, read: (content) => new BigUint64Array(content) },
   "|u1": { bytes: 1, read: (content) => new Uint8Array(content) },
   "|b1": { bytes: 1, read: (content) => new Uint8Array(content) },
 };
@@ -80,10 +83,11 @@ export function packPair(first: Uint8Array, second: Uint8Array): Bytes {
 }
 
 export function checkVersion(version: unknown): void {
-  if (version !== 2) {
+  if (version !== PROTOCOL) {
     throw new RefusedError(
       "version",
-      `the protocol's version must be 2, but it is ${String(version).slice(0, 20)}; load the page anew.`,
+      `the protocol's version must be ${PROTOCOL}, but it is ${String(version).slice(0, 20)}; load the page anew, or ` +
+        "have the older side updated.",
     );
   }
 }

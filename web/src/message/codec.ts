@@ -211,6 +211,8 @@ function readValues(one: TableSpec, seen: DataView, start: number, length: numbe
     case "uint32":
       for (let n = 0; n < length; n++) values[n] = seen.getUint32(start + 4 * n, true);
       return values;
+    case "uint64":
+      throw malformed(`'${one.name}' must travel in shares, which have no tables.`);
   }
 }
 

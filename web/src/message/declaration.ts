@@ -7,7 +7,7 @@ import { spelledDouble } from "../doubles.ts";
 import { crc32 } from "./crc32.ts";
 
 export type Space = "item" | "feature" | "dense";
-export type NumberType = "int8" | "float16" | "float32" | "float64" | "uint32";
+export type NumberType = "int8" | "float16" | "float32" | "float64" | "uint32" | "uint64";
 export type Values = Float32Array | Float64Array | Uint32Array;
 
 /** The largest whole number in each row of an exact table: one for all rows, or one for each. */
@@ -40,9 +40,10 @@ export interface SparseRows {
 export interface Update {
   tables: Record<string, SparseRows>;
   scalars: Record<string, number>;
+  own?: Int32Array; // in place of tables where a phase proves a claim: her items, which leave as shares alone
 }
 
-const BYTES: Record<NumberType, number> = { int8: 1, float16: 2, float32: 4, float64: 8, uint32: 4 };
+const BYTES: Record<NumberType, number> = { int8: 1, float16: 2, float32: 4, float64: 8, uint32: 4, uint64: 8 };
 
 export function table(
   name: string,

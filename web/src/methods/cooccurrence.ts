@@ -1,13 +1,14 @@
 /**
  * Item-item models from two exact secure sums: how often each item occurs, then how often two of them occur
- * together, in packed counters. Recency, the discount of popularity and the blend are worked out here, with the
+ * together. Both are proved: bits, and all pairs of those bits. Recency, the discount of popularity and the blend are worked out here, with the
  * whole history; nothing of that leaves.
  */
 
 import type { FederationInfo } from "../channel/layout.ts";
 import type { Tables } from "../message/codec.ts";
-import { message, type MessageSpec, table, type TableSpec, type Update } from "../message/declaration.ts";
+import { message, type MessageSpec, table, type Update } from "../message/declaration.ts";
 import type { Rng } from "../numerics/philox.ts";
+import type { CountsClaim, PairsClaim } from "../proofs/claims.ts";
 import { RefusedError } from "../refusals.ts";
 import {
   type ClientState,
@@ -19,8 +20,8 @@ import {
   type RoundContext,
 } from "./method.ts";
 import { countedRows, releasedCounts, sharedItems, takesPart } from "./released_counts.ts";
-import { PackedPairs } from "./packing.ts";
 import { pairScores, weightsTo } from "./pair_scores.ts";
+import { RankedItems } from "./ranked_items.ts";
 
 export interface PairSettings {
   ease: number;
@@ -39,7 +40,7 @@ export interface PairSettings {
 export class Cooccurrence implements Method {
   readonly releasesCounts = true;
   readonly usesFeatures = false; // the server's weights know them
-  private packed: { counts: readonly number[]; pairs: PackedPairs; bounds: Uint32Array } | null = null;
+  private ranking: { counts: readonly number[]; ranked: RankedItems } | null = null;
 
   private constructor(private readonly s: PairSettings) {}
 
@@ -57,15 +58,8 @@ export class Cooccurrence implements Method {
   phases(info: FederationInfo): Phase[] {
     const exact = { exact: { most: info.people, of: "device" as const } };
     const counts = message([table("counts", "item", info.items, 1, "uint32", exact)]);
-    const pairs = this.pairPhases.map((name) =>
-      phase(name, message(this.pairTables(info, name)), {
-        repeat: 1,
-        fetchesModel: false,
-        part: 1 / this.s.parts,
-        follows: "counts",
-      }),
-    );
-    return [phase("counts", counts, { repeat: 1, fetchesModel: false }), ...pairs];
+    const pairs = this.pairPhases.map((name, part) => this.pairPhase(info, name, part));
+    return [phase("counts", counts, { repeat: 1, fetchesModel: false, claim: this.countsClaim(info) }), ...pairs];
   }
 
   publishes(info: FederationInfo): MessageSpec {
@@ -88,23 +82,15 @@ export class Cooccurrence implements Method {
   }
 
   clientStep(context: RoundContext, state: ClientState, history: History, rng: Rng): ClientStep {
-    const { cap } = this.s;
     const shared = sharedItems(history, rng, this.s.value_from);
     if (context.phase === "counts") {
       const counted = new Uint8Array(context.info.items);
-      const some = shared.filter((_, place) => !cap || ((place + 1) * cap) % shared.length < cap); // evenly spread
+      const some = evenly(shared, this.s.cap);
       some.forEach((item) => (counted[item] = 1));
-      const rows = { index: some, values: new Uint32Array(some.length).fill(1) };
-      return { state: { counted }, update: { tables: { counts: rows }, scalars: {} } };
+      return { state: { counted }, update: { tables: {}, scalars: {}, own: some } };
     }
-    const layout = this.layout(context.info);
-    if (!layout || !this.words(layout.pairs, context.phase).length)
-      return { state, update: { tables: {}, scalars: {} } };
-    const counted = state.counted as Uint8Array;
-    const words = layout.pairs.pack(shared.filter((item) => counted[item]));
-    const [start, end] = this.words(layout.pairs, context.phase).range;
-    const index = Int32Array.from({ length: end - start }, (_, n) => n);
-    return { state, update: { tables: { pairs: { index, values: words.slice(start, end) } }, scalars: {} } };
+    const counted = state.counted as Uint8Array; // the same ones while they are shared, whatever was added since
+    return { state, update: { tables: {}, scalars: {}, own: shared.filter((item) => counted[item]) } };
   }
 
   clientDiscloses(of: Phase, update: Update, history: History): boolean[] {
@@ -139,32 +125,40 @@ export class Cooccurrence implements Method {
     return this.s.parts > 1 ? Array.from({ length: this.s.parts }, (_, n) => `pairs-${n + 1}`) : ["pairs"];
   }
 
-  private pairTables(info: FederationInfo, name: string): TableSpec[] {
-    const layout = this.layout(info);
-    if (!layout) return [];
-    const {
-      range: [start, end],
-      length,
-    } = this.words(layout.pairs, name);
-    const most = layout.bounds.slice(start, end);
-    return length ? [table("pairs", "dense", length, 1, "uint32", { exact: { most, of: "sum" } })] : [];
+  /** A part of the pairs; what it holds is known once the counts are public. */
+  private pairPhase(info: FederationInfo, name: string, part: number): Phase {
+    const asked = { repeat: 1, fetchesModel: false, part: 1 / this.s.parts, follows: "counts" };
+    const ranked = this.ranked(info);
+    if (!ranked || ranked.items.length < 2) return phase(name, message([]), asked);
+    const rows = ranked.pairs.rowsOf(part, this.s.parts);
+    const [start, end] = ranked.pairs.wordsOf(rows);
+    if (end === start) return phase(name, message([]), asked);
+    const places = new Map(info.listed.map((item, place) => [item, place]));
+    const claim: PairsClaim = {
+      kind: "pairs",
+      counted: this.countsClaim(info),
+      ranked: ranked.items.map((item) => places.get(item)!),
+      bounds: ranked.bounds,
+      rows: this.s.parts > 1 ? rows : null,
+    };
+    return phase(name, message([table("pairs", "dense", end - start, 1, "uint64")]), { ...asked, claim });
   }
 
-  /** Which words travel in a phase. */
-  private words(pairs: PackedPairs, name: string): { range: [number, number]; length: number } {
-    const part = this.pairPhases.indexOf(name);
-    const at = (n: number) => Math.floor((pairs.words * n) / this.s.parts);
-    return { range: [at(part), at(part + 1)], length: at(part + 1) - at(part) };
+  /** Of each person at most `cap` items. */
+  private countsClaim({ listed, people }: FederationInfo): CountsClaim {
+    return { kind: "counts", items: listed, people, cap: Math.min(this.s.cap || listed.length, listed.length) };
   }
 
-  private layout(info: FederationInfo): { pairs: PackedPairs; bounds: Uint32Array } | null {
-    if (info.counts === null) return null;
-    if (this.packed?.counts !== info.counts) {
-      const pairs = new PackedPairs(info.counts, this.s.least);
-      this.packed = { counts: info.counts, pairs, bounds: pairs.bounds() };
-    }
-    return this.packed;
+  private ranked({ counts }: FederationInfo): RankedItems | null {
+    if (counts === null) return null;
+    if (this.ranking?.counts !== counts) this.ranking = { counts, ranked: new RankedItems(counts, this.s.least) };
+    return this.ranking.ranked;
   }
+}
+
+/** At most so many of them, evenly spread; 0: all. */
+function evenly(items: Int32Array, cap: number): Int32Array {
+  return items.filter((_, place) => !cap || ((place + 1) * cap) % items.length < cap);
 }
 
 /** Ascending: the items between which there are weights, once the counts are known. */

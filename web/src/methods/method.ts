@@ -5,6 +5,7 @@ import type { Tables } from "../message/codec.ts";
 import type { MessageSpec, Update } from "../message/declaration.ts";
 import { featuresOf, type ItemFeatures } from "./item_features.ts";
 import type { Rng } from "../numerics/philox.ts";
+import type { Claim } from "../proofs/claims.ts";
 import { DeviceError } from "../device/types.ts";
 
 /** One kind of exchange. */
@@ -17,6 +18,7 @@ export interface Phase {
   part: number; // of the devices that would be called
   follows: string; // the phase in which a device must have been counted
   longest: number | null; // no update of it is longer in L2
+  claim: Claim | null; // what each upload is proved to be in a secure sum; null: a channel bounds it
 }
 
 /** Every row the device holds of items on offer, ascending by item. */
@@ -84,6 +86,7 @@ export function phase(name: string, sends: MessageSpec, more: Partial<Phase> = {
     part: 1,
     follows: "",
     longest: null,
+    claim: null,
     ...more,
   };
 }
@@ -106,11 +109,14 @@ export function checkConsent(of: Phase, update: Update, history: History, featur
       ),
   );
   const unshared = new Set(history.item.filter((_, row) => history.consent[row] === 0));
+  if (update.own?.some((item) => unshared.has(item))) {
+    throw new DeviceError("what is proved must not hold an item its owner does not share, but does.");
+  }
   for (const one of of.sends.tables) {
     if (one.space === "feature" && update.tables[one.name]!.index.some((row) => !open.has(row))) {
       throw new DeviceError(`the table '${one.name}' must hold features of shared items alone, but holds others.`);
     }
-    if (one.space === "item" && update.tables[one.name]!.index.some((row) => unshared.has(row))) {
+    if (one.space === "item" && update.tables[one.name]?.index.some((row) => unshared.has(row))) {
       throw new DeviceError(
         `the table '${one.name}' must not hold a row of an item its owner does not share, but does.`,
       );

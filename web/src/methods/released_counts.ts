@@ -25,6 +25,6 @@ export function releasedCounts(model: Tables): number[] | null {
 
 /** What is counted is disclosed; pairs show no other item than that. */
 export function countedRows(of: Phase, update: Update, history: History): boolean[] {
-  const held = new Set(of.name === "counts" ? update.tables.counts!.index : []);
+  const held = new Set(of.name === "counts" ? (update.own ?? update.tables.counts!.index) : []);
   return Array.from(history.item, (item) => held.has(item));
 }

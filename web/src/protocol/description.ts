@@ -20,7 +20,7 @@ export function readDescription(content: Uint8Array): Description {
   if (read.task !== undefined) throw malformed("this page recommends items, but the federation classifies samples.");
   const labels = ["string", "number"].some((kind) => Array.isArray(items) && items.every((one) => typeof one === kind));
   const whole = (n: unknown) => Number.isInteger(n) && (n as number) >= 0 && (n as number) < END;
-  if (!labels || !Array.isArray(listed) || ![clients, interactions, people].every(whole)) {
+  if (!labels || !Array.isArray(listed) || ![clients, interactions, people].every(whole) || people === 0) {
     throw malformed("a description must have the fields of docs/wire.md, but has not.");
   }
   const n = (items as Label[]).length;

@@ -7,12 +7,14 @@ export interface AggregatorAddress {
   url: string;
   key: string;
   sealing_key: string;
+  proof_key: string;
 }
 
 export const aggregatorAddress = record({
   url: string,
   key: matching(/^[0-9a-f]{64}$/),
   sealing_key: matching(/^[0-9a-f]{64}$/),
+  proof_key: matching(/^[0-9a-f]{64}$/),
 });
 
 /** Which items there are: `fixed`, those of one description for as long as the terms hold. */
@@ -79,7 +81,7 @@ export interface FederationTermsFields {
 }
 
 export const federationTermsFields = record({
-  protocol: whole(2, 3),
+  protocol: whole(3, 4),
   federation: matching(/^([0-9a-f]{2})*$/),
   coordinator: matching(/^[0-9a-f]{64}$/),
   seed_aggregator: nullOr(aggregatorAddress),
@@ -153,7 +155,7 @@ export interface ManifestFields {
 }
 
 export const manifestFields = record({
-  protocol: whole(2, 3),
+  protocol: whole(3, 4),
   terms: matching(/^[0-9a-f]{64}$/),
   federation: matching(/^([0-9a-f]{2})*$/),
   serial: whole(0, 2 ** 32),

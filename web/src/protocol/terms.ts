@@ -110,7 +110,8 @@ function checkMachines(terms: FederationTermsFields): void {
     if (isNoisy(terms.noise)) throw forged("terms must claim no noise where the server reads each update.");
     return;
   }
-  if (new Set([seed.key, vector.key, terms.coordinator]).size < 3 || seed.sealing_key === vector.sealing_key) {
+  const agreed = new Set([seed.sealing_key, vector.sealing_key, seed.proof_key, vector.proof_key]);
+  if (new Set([seed.key, vector.key, terms.coordinator]).size < 3 || agreed.size < 4) {
     throw forged(
       "the coordinator and the two aggregators must have three different keys, but two are equal: one machine " +
         "could read what you send; take no part.",

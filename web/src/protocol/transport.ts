@@ -1,6 +1,7 @@
 /** The one seam to the network: a request goes out, a reply comes back. */
 
 import { type Bytes, concat, text } from "../bytes.ts";
+import { PROTOCOL } from "../message/arrays.ts";
 import { malformed, RefusedError, UnreachableError } from "../refusals.ts";
 import { checkAddress } from "./addresses.ts";
 
@@ -31,7 +32,7 @@ export type Transport = (request: HttpRequest) => Promise<HttpReply>;
 
 /** The reply to a request in this version of the protocol; a refusal is thrown as one. */
 export async function ask(send: Transport, request: HttpRequest): Promise<HttpReply> {
-  const reply = await send({ ...request, headers: { "murmura-protocol": "2", ...request.headers } });
+  const reply = await send({ ...request, headers: { "murmura-protocol": String(PROTOCOL), ...request.headers } });
   if (reply.status >= 400) throw RefusedError.read(reply.status, reply.body);
   return reply;
 }

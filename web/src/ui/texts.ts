@@ -167,7 +167,7 @@ export const texts = {
       ],
       [
         "It splits",
-        "The change is cut into two halves of random numbers, each sealed for one machine. One half tells nothing.",
+        "The change is cut into two halves of random numbers, each sealed for one machine. One half tells nothing. Exact sums need a proof that the halves follow the rules; it tells nothing else.",
       ],
       [
         "They add up",

@@ -2,9 +2,9 @@
 
 Exchange 1, `counts`: how often each item occurs among what people share. Everyone learns it.
 Exchange 2, `pairs`: how often two items occur together, of those that occur at least `least` times, in packed
-counters (`kernels.packing`): whole numbers that cross the channel untouched. Only who was counted
-may send, only items that were counted, so no counter outgrows its place. What a device that lies has put
-above its bound the server cuts, and directions that no people's pairs have: the release goes on, with a note.
+counters (`kernels.proofs.pair_words`). In a secure sum every device proves both: bits, and all pairs of those
+bits. Where nothing is proved, the server cuts what is above its bound, and directions that no people's pairs
+have: the release goes on, with a note.
 
 The server makes weights between items of the sums, EASE or Item-kNN, as from pooled data: the sum of all
 uploads is the pooled matrix. Recency, the discount of popularity and the blend are worked out on the device,
@@ -45,6 +45,7 @@ from murmura.algorithms.cooccurrence.release_differences import (
 )
 from murmura.algorithms.cooccurrence.suspicious_items import copies, leaps
 from murmura.core.arrays import Floats, Ints, Longs, Singles
+from murmura.core.claims import CountsClaim, PairsClaim
 from murmura.core.contract import (
     ClientState,
     ClientStep,
@@ -57,15 +58,17 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
-from murmura.core.errors import SettingError
+from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, RowBounds, TableSpec
-from murmura.core.rng import Rng, Words
+from murmura.core.population import Population
+from murmura.core.rng import Rng
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.item_weights import cut_negative
-from murmura.kernels.packing import PackedPairs
+from murmura.kernels.proofs.field import Elements
+from murmura.kernels.ranked_items import RankedItems
 
 SAFE = 5  # below it a release says how many items have fewer owners
 COUNTERS, DIRECTIONS = "cut counters", "cut directions"  # of what the server keeps to itself: how many
@@ -77,11 +80,11 @@ RARE = "rare items"  # beside accuracy
 
 
 @lru_cache(maxsize=4)
-def _layout(counts: bytes, least: int) -> PackedPairs:
-    return PackedPairs.of(np.frombuffer(counts, np.int64), least)
+def _layout(counts: bytes, least: int) -> RankedItems:
+    return RankedItems.of(np.frombuffer(counts, np.int64), least)
 
 
-def layout(counts: Longs, least: int) -> PackedPairs:
+def layout(counts: Longs, least: int) -> RankedItems:
     """Where the counters stand, worked out once for equal counts."""
     return _layout(np.ascontiguousarray(counts, np.int64).tobytes(), least)
 
@@ -105,24 +108,31 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         """The exchanges of pairs; what they hold is known once the counts are."""
         if not self.ease and not self.knn:
             return ()
-        pairs = None if info.counts is None else layout(info.counts, self.least)
-        made = []
-        for name in self._pair_phases:
-            tables: tuple[TableSpec, ...] = ()
-            if pairs is not None and (words := self.words_of(pairs, name)).size:
-                exact = RowBounds(pairs.bounds[words], of="sum")
-                tables = (TableSpec("pairs", "dense", words.size, 1, "uint32", exact=exact),)
-            made.append(
-                Phase(
-                    name,
-                    MessageSpec(tables),
-                    repeat=1,
-                    receives=MessageSpec(),
-                    part=1 / self.parts,
-                    follows="counts",
-                )
-            )
+        asked = Phase(
+            "pairs", MessageSpec(), repeat=1, receives=MessageSpec(), part=1 / self.parts, follows="counts"
+        )
+        made = [replace(asked, name=name) for name in self._pair_phases]
+        if info.counts is None:
+            return tuple(made)
+        ranked = layout(info.counts, self.least)
+        for number in range(self.parts) if len(ranked) > 1 else ():
+            words, rows = ranked.words_of(number, self.parts), ranked.rows_of(number, self.parts)
+            if size := words.stop - words.start:
+                table = TableSpec("pairs", "dense", size, 1, "uint64")
+                claim = self._pairs_claim(info, ranked, rows if self.parts > 1 else None)
+                made[number] = replace(made[number], sends=MessageSpec((table,)), claim=claim)
         return tuple(made)
+
+    def counts_claim(self, info: FederationInfo) -> CountsClaim:
+        """Of each person at most `cap` items."""
+        items = len(info.listed)
+        return CountsClaim(info.listed, info.people, min(self.cap or items, items))
+
+    def _pairs_claim(
+        self, info: FederationInfo, ranked: RankedItems, rows: tuple[int, int] | None
+    ) -> PairsClaim:
+        places = np.searchsorted(info.listed, ranked.items).astype(np.int64)
+        return PairsClaim(self.counts_claim(info), places, ranked.counts, rows)
 
     @property
     def _pair_phases(self) -> tuple[str, ...]:
@@ -131,10 +141,9 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
     def _part(self, phase: str) -> int:
         return self._pair_phases.index(phase)
 
-    def words_of(self, pairs: PackedPairs, phase: str) -> Longs:
+    def words_of(self, ranked: RankedItems, phase: str) -> slice:
         """Which words travel in a phase."""
-        number = self._part(phase)
-        return np.arange(pairs.words * number // self.parts, pairs.words * (number + 1) // self.parts)
+        return ranked.words_of(self._part(phase), self.parts)
 
     def publishes(self, info: FederationInfo) -> MessageSpec:
         """The counts, and the weights between the items that take part."""
@@ -170,12 +179,12 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         return {name: np.zeros((items, width), np.float32) for name, width in order_widths(self).items()}
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
-        """No item was counted yet: one bit for each."""
+        """No item was counted yet: one bit for each of each person."""
         self.check_rows(history.value, history.time)
         return self._nothing_counted(info)
 
     def _nothing_counted(self, info: FederationInfo) -> ClientState:
-        return {"counted": np.zeros(-(-info.items // 8), np.uint8)}
+        return {"counted": np.zeros(-(-info.people * info.items // 8), np.uint8)}
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """What she shares is counted; then the pairs of what was counted and is still shared."""
@@ -183,26 +192,27 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         if context.phase == "counts":
             shared = shared.rows(evenly(shared.owners.astype(np.int64), self.cap))
             counted = np.zeros(8 * len(state["counted"]), np.bool_)
-            counted[shared.item] = True
+            counted[bit_places(shared, context.info)] = True
             ones = np.ones((len(shared), 1), np.uint32)
-            return {"counted": np.packbits(counted)}, Update({"counts": SparseRows.of(shared.item, ones)})
+            sums = {"counts": SparseRows.of(shared.item, ones)}
+            return {"counted": np.packbits(counted)}, Update(sums, own=shared.by_person)
         tables = next(phase for phase in self.phases(context.info) if phase.name == context.phase).sends.tables
         if not tables:
             return state, Update()
-        own = shared.rows(np.unpackbits(state["counted"])[shared.item].astype(np.bool_))
+        bits = np.unpackbits(state["counted"])
+        own = shared.rows(bits[bit_places(shared, context.info)].astype(np.bool_))
         if context.phase in PHASES:
             return state, Update(order_sums(self, context, own))
-        return state, Update({"pairs": self._packed(context, own)})
+        return state, Update({"pairs": self._packed(context, own)}, own=own.by_person)
 
     def _packed(self, context: RoundContext, rows: History) -> SparseRows:
         assert context.info.counts is not None
-        pairs = layout(context.info.counts, self.least)
-        words = sum(
-            (pairs.pack(rows.item[rows.owners == person]) for person in rows.people.tolist()),
-            np.zeros(pairs.words, np.uint32),
-        )
-        there = self.words_of(pairs, context.phase)
-        return SparseRows(np.arange(len(there), dtype=np.int32), words[there][:, None])
+        ranked = layout(context.info.counts, self.least)
+        words: Elements = np.zeros(ranked.pairs.words, np.uint64)
+        for own in rows.by_person:
+            words += ranked.pairs.pack(ranked.own_ranks(own).astype(np.int64))
+        sent = words[self.words_of(ranked, context.phase)]
+        return SparseRows(np.arange(len(sent), dtype=np.int32), sent[:, None])
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The counts are made public; with the last pairs the weights are."""
@@ -220,11 +230,11 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
     def _paired(self, phase: str, server: ServerState, received: Total) -> ServerState:
         number = self._part(phase)
         counts = server.model["counts"][:, 0].astype(np.int64)
-        pairs, private = layout(counts, self.least), dict(server.private)
+        ranked, private = layout(counts, self.least), dict(server.private)
         if "pairs" in received.update.tables:
-            sums: Words = np.asarray(private.get("pairs", np.zeros(pairs.words)), np.uint32).copy()
-            sums[self.words_of(pairs, phase)] = received.update.tables["pairs"].values[:, 0]
-            if cut := pairs.cut(sums):
+            sums: Elements = np.asarray(private.get("pairs", np.zeros(ranked.pairs.words)), np.uint64).copy()
+            sums[self.words_of(ranked, phase)] = received.update.tables["pairs"].values[:, 0]
+            if cut := ranked.pairs.cut(sums):
                 private[COUNTERS] = private.get(COUNTERS, np.zeros(1, np.int64)) + cut
             scale = private.get("scale", np.ones(self.parts)).copy()
             scale[number] = float(private["people"][0]) / received.count
@@ -291,12 +301,13 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
 
     def _table(self, counts: Longs, private: Arrays) -> Floats:
         """How often two of the items that take part occur together, by ascending number."""
-        items, pairs = self.weighed(counts), layout(counts, self.least)
-        ends = np.array([pairs.words * (part + 1) // self.parts for part in range(self.parts)])
+        items, ranked = self.weighed(counts), layout(counts, self.least)
         G: Floats = np.zeros((len(items), len(items)))
         if "pairs" in private:
-            place = np.searchsorted(items, pairs.items).astype(np.int32)
-            pairs.unpack_into(G, private["pairs"], place, ends, private["scale"])
+            place, scale = np.searchsorted(items, ranked.items).astype(np.int32), np.ones(len(ranked))
+            for part in range(self.parts):
+                scale[slice(*ranked.rows_of(part, self.parts))] = private["scale"][part]
+            ranked.pairs.unpack_into(G, private["pairs"], place, scale)
         return G
 
     def _solve(self, counts: Longs, private: Arrays) -> tuple[dict[str, NDArray[np.generic]], int]:
@@ -342,9 +353,8 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         if "pairs" not in server.private:
             return None
         counts = server.model["counts"][:, 0].astype(np.int64)
-        pairs = layout(counts, self.least)
-        tells = np.zeros(len(counts), np.bool_)
-        tells[pairs.items] = telling(pairs.unpack(server.private["pairs"]), pairs.counts)
+        ranked, tells = layout(counts, self.least), np.zeros(len(counts), np.bool_)
+        tells[ranked.items] = telling(ranked.pairs.unpack(server.private["pairs"]), ranked.counts)
         there = np.flatnonzero(counts[item] >= max(1, self.least))
         owner, item = owner[there], item[there]
         return int(tells[item[rarest_rows(owner, item, counts)]].sum())
@@ -358,9 +368,21 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         return CooccurrenceKernel(self)
 
 
+def bit_places(rows: History | Population, info: FederationInfo) -> Longs:
+    """Where the bit of each row's person and item stands in what a client remembers."""
+    person = np.zeros(1, np.int64) if rows.person is None else rows.person.astype(np.int64)
+    if (most := 1 + int(person.max(initial=0))) > info.people:
+        raise DataError(
+            f"a client must hold at most {info.people} people here, but holds {most}; take fewer together."
+        )
+    places: Longs = person * info.items + rows.item
+    return places
+
+
 @lru_cache(maxsize=4)  # every visit asks, and bounds are as long as the vector
 def _phases(method: Cooccurrence, info: FederationInfo) -> tuple[Phase, ...]:
     counts = TableSpec("counts", "item", info.items, 1, "uint32", exact=RowBounds(info.people))
-    first = Phase("counts", MessageSpec((counts,)), repeat=1, receives=MessageSpec())
+    nothing, claim = MessageSpec(), method.counts_claim(info)
+    first = Phase("counts", MessageSpec((counts,)), repeat=1, receives=nothing, claim=claim)
     later = (*method.pair_phases(info), *order_phases(method, info))
     return (first, *later[:-1], replace(later[-1], returns=True))

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
+from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, bit_places, layout
 from murmura.algorithms.cooccurrence.counting import evenly
 from murmura.algorithms.cooccurrence.item_model import RankingSettings
 from murmura.algorithms.cooccurrence.loops import PersonRows, add_counts, add_normalised_pairs
@@ -19,7 +19,7 @@ from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.client_blocks import draw_consent
 from murmura.kernels.cohort_kernel import CohortKernel
-from murmura.kernels.packing import add_pairs
+from murmura.kernels.proofs.field import Elements
 
 CLIENTS = 1024  # whose bits are written at once
 
@@ -37,7 +37,7 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""
         self.algorithm.check_rows(people.value, people.time)
-        return {"counted": np.zeros((people.clients, -(-info.items // 8)), np.uint8)}
+        return {"counted": np.zeros((people.clients, -(-info.people * info.items // 8)), np.uint8)}
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """How often each item is shared; or each pair of what was counted."""
@@ -50,16 +50,16 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
         self, cohort: CohortRound, shared: Bools, states: States, tally: Tally
     ) -> tuple[Total, Mapping[str, int]]:
         info, people = cohort.info, cohort.people
-        owner = owners(people)
-        person = 0 if people.person is None else people.person
+        owner, place = owners(people), bit_places(people, info)
         (said,) = np.nonzero(shared)
-        shared[said] = evenly((owner * np.int64(info.people) + person)[said], self.algorithm.cap)
+        persons = owner * np.int64(info.people) + place // max(1, info.items)
+        shared[said] = evenly(persons[said], self.algorithm.cap)
         for first in range(0, people.clients, CLIENTS):
             block = slice(first, min(first + CLIENTS, people.clients))
             rows = slice(people.start[block.start], people.start[block.stop])
             mine = shared[rows]
             bits = np.zeros((block.stop - block.start, 8 * states["counted"].shape[1]), np.bool_)
-            bits[owner[rows][mine] - first, people.item[rows][mine]] = True
+            bits[owner[rows][mine] - first, place[rows][mine]] = True
             here = np.isin(np.arange(block.start, block.stop), cohort.clients)
             states["counted"][block][here] = np.packbits(bits, axis=1)[here]
         sums = np.bincount(people.item[shared], minlength=info.items)
@@ -80,27 +80,28 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
             return _through(cohort, cohort.chain, "pairs", words), {}
         if words is None:
             return Total(Update(), visits), {}
-        sent = SparseRows(np.arange(len(words), dtype=np.int32), words.astype(np.uint32)[:, None])
+        sent = SparseRows(np.arange(len(words), dtype=np.int32), words[:, None])
         return Total(Update({"pairs": sent}), visits), {"pairs": visits * len(words)}
 
-    def _packed(self, cohort: CohortRound, shared: Bools, states: States) -> Longs:
+    def _packed(self, cohort: CohortRound, shared: Bools, states: States) -> Elements:
         """The sum of the words of a part."""
         people, counts = cohort.people, cohort.info.counts
         assert counts is not None
-        pairs = layout(counts, self.algorithm.least)
-        byte, bit = people.item // 8, 7 - people.item % 8
-        counted = (states["counted"][owners(people), byte] >> bit.astype(np.uint8)) & 1 == 1
+        ranked = layout(counts, self.algorithm.least)
+        place = bit_places(people, cohort.info)
+        bit = (7 - place % 8).astype(np.uint8)
+        counted = (states["counted"][owners(people), place // 8] >> bit) & 1 == 1
         rank = np.full(cohort.info.items, -1, np.int32)
-        rank[pairs.items] = np.arange(len(pairs), dtype=np.int32)
+        rank[ranked.items] = np.arange(len(ranked), dtype=np.int32)
         rows = person_rows(people, shared & counted & (rank[people.item] >= 0), rank)
-        totals = np.zeros((cohort.workers, pairs.words), np.int64)
+        ranks = rows.rank.astype(np.int64)
+        totals: Elements = np.zeros((cohort.workers, ranked.pairs.words), np.uint64)
 
         def work(worker: int, first: int, last: int) -> None:
-            add_pairs(first, last, rows.start, rows.rank, *pairs.places, totals[worker])
+            ranked.pairs.add_histories(rows.start[first : last + 1], ranks, totals[worker])
 
         self.in_parallel(work, len(rows.start) - 1, cohort.workers)
-        there = self.algorithm.words_of(pairs, cohort.phase.name)
-        words: Longs = totals.sum(axis=0)[there]
+        words: Elements = totals.sum(axis=0)[self.algorithm.words_of(ranked, cohort.phase.name)]
         return words
 
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
@@ -192,11 +193,11 @@ def disclose(people: Population, shared: Bools, tally: Tally) -> None:
     tally.disclosed += np.bincount(owners(people)[new], minlength=people.clients)
 
 
-def _through(cohort: CohortRound, chain: CompiledChannel, table: str, sums: Longs | None) -> Total:
+def _through(cohort: CohortRound, chain: CompiledChannel, table: str, sums: Longs | Elements | None) -> Total:
     """What a channel makes of the sum of a table, by row; None: nothing travels but the count of devices."""
     total = np.zeros(chain.words, np.int64)
     total[0] = len(cohort.clients)
     if sums is not None:
         place = chain.vector_slice(table, cohort.round).place
-        total[place[place >= 0]] = sums[place >= 0]
+        total[place[place >= 0]] = sums.astype(np.int64)[place >= 0]  # words of the field by their 64 bits
     return chain.sum_up(total, cohort.round)

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Ints, Longs
 from murmura.core.contract import ServerState, Total
 from murmura.core.errors import FederationError, SettingError
-from murmura.core.rng import Words
 from murmura.core.update import Arrays
-from murmura.kernels.packing import PackedPairs
+from murmura.kernels.proofs.field import Elements
+from murmura.kernels.ranked_items import RankedItems
 
 EARLIER, COMPLETE = "earlier ", "complete"  # of what the server keeps to itself
 
@@ -35,7 +35,7 @@ class Release:
 
     people: int  # or devices, where several share one
     counts: Longs  # (items,)
-    pairs: Words | None  # packed sums; None: the method asks for none
+    pairs: Elements | None  # packed sums; None: the method asks for none
 
     @staticmethod
     def of(server: ServerState) -> Release:
@@ -53,11 +53,11 @@ class Release:
 
     def together(self, items: Ints, least: int) -> Ints:
         """(n, n) how often two of these items, which all take part, occur together."""
-        layout = PackedPairs.of(self.counts, least)
-        at = np.full(len(layout), -1, np.int32)
-        at[layout.ranks[items]] = np.arange(len(items))
+        ranked = RankedItems.of(self.counts, least)
+        at = np.full(len(ranked), -1, np.int32)
+        at[ranked.ranks[items]] = np.arange(len(items))
         G: Ints = np.zeros((len(items), len(items)), np.int32)
-        return G if self.pairs is None else layout.unpack_into(G, self.pairs, at)
+        return G if self.pairs is None else ranked.pairs.unpack_into(G, self.pairs, at)
 
 
 def carried_over(server: ServerState) -> dict[str, NDArray[Any]]:
@@ -157,20 +157,20 @@ def _pair_senders(server: ServerState) -> float:
     return float(np.rint(server.private["people"][0] / server.private["scale"][0]))
 
 
-def _repacked(before: Longs, after: Longs, least: int, sums: NDArray[np.generic], gone: Total) -> Words:
-    old, new = PackedPairs.of(before, least), PackedPairs.of(after, least)
-    hers: Words = np.zeros(old.words, np.uint32)
+def _repacked(before: Longs, after: Longs, least: int, sums: NDArray[np.generic], gone: Total) -> Elements:
+    old, new = RankedItems.of(before, least), RankedItems.of(after, least)
+    hers: Elements = np.zeros(old.pairs.words, np.uint64)
     if "pairs" in gone.update.tables:
         table = gone.update.tables["pairs"]
         hers[table.index] = table.values[:, 0]
     at = np.full(len(old), -1, np.int32)  # where an item of the old release stands in the new one
     at[old.ranks[new.items]] = np.arange(len(new))
     G: Ints = np.zeros((len(new), len(new)), np.int32)
-    rest: Ints = old.unpack_into(G, np.asarray(sums, np.uint32), at).copy()
-    rest -= old.unpack_into(np.zeros_like(G), hers, at)
+    rest: Ints = old.pairs.unpack_into(G, np.asarray(sums, np.uint64), at).copy()
+    rest -= old.pairs.unpack_into(np.zeros_like(G), hers, at)
     if rest.min(initial=0) < 0:
         raise _never_in()
-    return new.pack_sums(rest)
+    return new.pairs.pack_sums(rest)
 
 
 def _never_in() -> FederationError:

@@ -9,7 +9,7 @@ noise, leaves the same over.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,7 @@ from murmura.lab.audits.attack import (
     claims_of,
     popularity_reference,
 )
+from murmura.lab.audits.attributes import SPLITS, Labels, inferred
 from murmura.lab.audits.fedsplit_updates import HINTS_ALONE
 from murmura.lab.audits.judge import SHARES, AttackScores, GuessScores, guess, judge, judge_traces
 from murmura.lab.audits.sums.canaries import CanaryScores, TrainingAttack
@@ -75,6 +76,7 @@ class AttackedTraining:
     fitted: FederatedModel
     updates: ObservedUpdates
     sums: ObservedSums
+    labels: Labels = field(default_factory=dict)  # what else is guessed of victims who are one user each
 
     @staticmethod
     def recorded(
@@ -83,6 +85,7 @@ class AttackedTraining:
         seed: int,
         attacks: Sequence[Attack],
         progress: Progress = SILENT,
+        labels: Labels = {},  # noqa: B006
     ) -> AttackedTraining:
         """Train with what these attacks read recorded."""
         updates, sums = list[SentUpdate](), list[ObservedSum]()
@@ -94,7 +97,8 @@ class AttackedTraining:
             record=updates.append if "updates" in read else None,
             record_sums=sums.append if "sums" in read else None,
         )
-        return AttackedTraining(ready, fitted, ObservedUpdates(tuple(updates)), ObservedSums(tuple(sums)))
+        observed = ObservedUpdates(tuple(updates)), ObservedSums(tuple(sums))
+        return AttackedTraining(ready, fitted, *observed, labels)
 
     @cached_property
     def public(self) -> AdversaryKnowledge:
@@ -149,6 +153,8 @@ class AttackedTraining:
                 assert isinstance(attack, SumItemAttack)
                 claims = attack.claims(self.sums, known, stream)
         verdict = judge(claims, plan.people, public.popularity, public.info.listed)
+        folds = Rng(server_secret(plan.seed)).stream(SPLITS)
+        verdict.per_client.update(inferred(claims, self.labels, folds) if self.labels else {})
         return AttackResult(attack, claims.of, verdict)
 
     def knowledge(self, attack: SumAttack, stream: Stream) -> SumKnowledge:

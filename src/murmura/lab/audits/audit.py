@@ -31,6 +31,7 @@ from murmura.evaluation.significance import Interval, bootstrap_intervals
 from murmura.lab.audits import fedsplit_updates, individual_updates, poisoned_training
 from murmura.lab.audits.attack import Attack
 from murmura.lab.audits.attacked_training import AttackedTraining, AttackResult
+from murmura.lab.audits.attributes import Labels, labels_of_file
 from murmura.lab.audits.colluding_clients import PoisoningAttack
 from murmura.lab.audits.fedsplit_updates import HINTS_ALONE
 from murmura.lab.audits.judge import AttackScores, known_mean
@@ -126,8 +127,11 @@ def audit_run(
     progress: Progress = SILENT,
     seeds: int = 1,
     poisoning_plan: PoisoningPlan = DEFAULT,
+    labels: Path | None = None,
 ) -> Audit:
     """Audit the federated method of a run folder, on its data and from its seed on, and keep the result.
+
+    With a file of users' `labels` every attack on items is asked for those, too.
 
     Attacks by `poisoning_plan` are judged on the test part, which is opened for the run's own choice.
     """
@@ -143,7 +147,9 @@ def audit_run(
     reading = [name for name in names if name not in {one.name for one in poisoning}]
     with locked(folder):
         if reading or not poisoning:
-            found = audit(ready, prepared.split.train, config.seed, reading, progress, seeds)
+            train = prepared.split.train
+            known = labels_of_file(labels, train.users) if labels else {}
+            found = audit(ready, train, config.seed, reading, progress, seeds, known)
         else:
             clients = seeds * federation_info(ready.preset.algorithm(), prepared.split.train).clients
             found = Audit(name, config.seed, seeds, clients, 0, False, reads_sums(ready))
@@ -206,16 +212,22 @@ def audit(
     names: Sequence[str] = (),
     progress: Progress = SILENT,
     seeds: int = 1,
+    labels: Labels = {},  # noqa: B006
 ) -> Audit:
     """Train, attack (no attack named: with all that apply) and judge, once for each of `seeds` seeds.
 
     Groups are drawn anew by every seed and are all victims of their own; of people the mean over seeds counts.
     """
     chosen = chosen_attacks(ready, names)
-    seen = (AttackedTraining.recorded(ready, train, one, chosen, progress) for one in range(seed, seed + seeds))
+    grouped = ready.preset.grouping() is not None
+    if labels and grouped:
+        raise SettingError(
+            f"labels must be guessed of clients of one user each, but {ready.name} has groups; leave them out."
+        )
+    trainings = range(seed, seed + seeds)
+    seen = (AttackedTraining.recorded(ready, train, one, chosen, progress, labels) for one in trainings)
     each = [(one.public.info.clients, one.letters, one.results(chosen), one.guesses(chosen)) for one in seen]
     clients, letters, results, guesses = zip(*each)
-    grouped = ready.preset.grouping() is not None
     findings = [_finding(same, grouped) for same in zip(*results)]
     points = [
         HintFinding(

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.channel.chain import Chain, ChainOfSum
+from murmura.channel.proven_chain import ProvenChain
+from murmura.channel.rounded_chain import RoundedChain
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.contract import Algorithm, History, Phase, RoundContext, Total
 from murmura.core.errors import SettingError
@@ -48,7 +50,9 @@ class MaliciousSum(ChainOfSum):
 
 def vector_of(lie: Lie, chain: Chain, rng: Rng, count: int) -> Longs:
     """The whole numbers that one liar of a sum of `count` devices sends."""
-    if lie.beyond is None:
+    if isinstance(chain, ProvenChain) and chain.circuit is not None:
+        return _proved(lie, chain)
+    if lie.beyond is None or not isinstance(chain, RoundedChain):
         return chain.ring.server(chain.device(lie.update, rng, rng.round))
     exact, sent = chain.layout.device(lie.update, rng.round).parted(chain.exact)
     length = float(np.sqrt((sent.value**2).sum()))
@@ -59,6 +63,15 @@ def vector_of(lie: Lie, chain: Chain, rng: Rng, count: int) -> Longs:
     whole[exact.place] = exact.value.astype(np.int64) * int(lie.beyond * count)  # as if so many had said it
     whole[0] = 1
     return whole
+
+
+def _proved(lie: Lie, chain: ProvenChain) -> Longs:
+    """What is added of a lie that must be proved: nothing of one that no proof passes for."""
+    vector = np.zeros(chain.words, np.int64)
+    if lie.beyond is None:
+        vector[0] = 1
+        vector[1:] = chain.proven.released(chain.vector(lie.update)).astype(np.int64)
+    return vector
 
 
 OWN = Purpose.OWN + 7  # the stream of what liars draw
@@ -260,7 +273,8 @@ class MaliciousView:
 
 def counts_clients(phase: Phase) -> bool:
     """Whether every number of an exchange is held to a bound of its own, as counts are."""
-    return all(table.exact is not None or table.bound is not None for table in phase.sends.tables)
+    bounded = all(table.exact is not None or table.bound is not None for table in phase.sends.tables)
+    return bounded or phase.claim is not None
 
 
 def scaled(update: Update, by: float) -> Update:

@@ -40,6 +40,10 @@ def audit(
         list[float], typer.Option("--liars", help="Poisoning: a share of the clients; default 0.01 and 0.05.")
     ] = [],  # noqa: B006
     target: Annotated[str, typer.Option("--target", help="Poisoning: the item, by its own id.")] = "",
+    user_labels: Annotated[
+        Path | None,
+        typer.Option("--user-labels", help="Attributes to guess: MovieLens users.dat, or a table by `user`."),
+    ] = None,
     data_dir: options.DataDir = None,
     reading: options.Reading = {},  # noqa: B006
     out: options.Out = None,
@@ -83,12 +87,14 @@ def audit(
     several = "models" in Run.open(folder).config
     if several and seeds != 1:
         raise SettingError("an audit of a comparison has the comparison's seeds; leave --seeds out.")
+    if several and user_labels is not None:
+        raise SettingError("labels must be guessed in the audit of one run, but got a comparison; audit a run.")
     with progress() as listener:
         if several:
             found = audit_folder(folder, attack, data_dir, listener)
         else:
             poisoning_plan = PoisoningPlan(tuple(liars), target) if liars else PoisoningPlan(target=target)
-            one = audit_run(folder, attack, data_dir, listener, seeds, poisoning_plan)
+            one = audit_run(folder, attack, data_dir, listener, seeds, poisoning_plan, user_labels)
             found = {one.method: one}
     if as_json:
         for label, audited in found.items():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from murmura.evaluation.significance import Interval
+from murmura.lab.audits.attributes import GUESSED
 from murmura.lab.audits.audit import EPSILON, HINTS, Audit, read_audits
 from murmura.lab.audits.judge import FALSE_ALARMS
 from murmura.report import drawing
@@ -156,6 +157,7 @@ def findings_table(found: Audit) -> ReportTable | None:
     matched = min(one.matched for one in about_items)
     notes = [
         *_summed(found),
+        *([WORDS["guessed"]] if any(key.endswith(GUESSED) for key in keys) else []),
         *dict.fromkeys(f"{one.attack}: {one.title}." for one in about_items),
         f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; "
         f"{seeds_sentence(found)}. "

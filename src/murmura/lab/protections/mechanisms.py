@@ -21,10 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from murmura.channel.chain import Chain, chain
 from murmura.channel.layout import SparseVector
 from murmura.channel.noise import NoiseSource
 from murmura.channel.noise_terms import UNIT, NoiseTerms, delta_among, mu_of, refuse_unbearable
+from murmura.channel.rounded_chain import RoundedChain, rounded_chain
 from murmura.core.arrays import Floats, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total
@@ -170,7 +170,7 @@ def mechanism_terms(
 
 
 @dataclass(frozen=True, eq=False)
-class MechanismChain(Chain):
+class MechanismChain(RoundedChain):
     """The channel of one phase whose noise is added to the decoded sum.
 
     Other ways to add noise than two aggregators' discrete Gaussians, in simulations, each with its accountant.
@@ -231,7 +231,7 @@ def mechanism_chain(
     source: NoiseSource,
 ) -> MechanismChain:
     """The channel of a phase with the mechanism that the settings name."""
-    made = chain(settings, phase, info, cohort)
+    made = rounded_chain(settings, phase, info, cohort)
     base = {one.name: getattr(made, one.name) for one in fields(made)}
     details = {"source": source, "longest_rounded": made.settings.clip}
     return MechanismChain(**{**base, **details}, multiplier=multiplier)

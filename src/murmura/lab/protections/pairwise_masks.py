@@ -267,7 +267,7 @@ class PairwiseMasks(SumSession):
             self.keys = {client: device.advertise() for client, device in self.devices.items()}
         self.peers = neighbourhood(self.keys, neighbours)
         self._exchange_shares()
-        self.sum = np.zeros(ring.words, np.uint32)
+        self.sum = np.zeros(ring.words, ring.word)
 
     def needed(self, client: int) -> int:
         """How many shares undo a secret of this device."""

@@ -133,7 +133,7 @@ class AdditiveShares(SumSession):
         if parties < 2:
             raise SettingError(f"shares must go to at least 2 parties, but there are {parties}.")
         super().__init__(clients, ring, lost)
-        self.parties, self.rests = parties, np.zeros(ring.words, np.uint32)
+        self.parties, self.rests = parties, np.zeros(ring.words, ring.word)
         self.seeds: list[list[bytes]] = [[] for _ in range(parties - 1)]
 
     def _add(self, client: int, vector: Words) -> None:

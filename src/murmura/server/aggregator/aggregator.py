@@ -22,13 +22,14 @@ from typing import Literal
 from murmura.channel.noise import NoiseSource, system_noise
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.contract import FederationInfo, Phase
-from murmura.server.admissions import AcceptedReports, AdmissionDesk
+from murmura.server.admissions import AcceptedReports, AdmissionDesk, before_window
 from murmura.server.aggregator.collection import REPORTS, CollectedRound, check_released, evidence_bytes
 from murmura.server.aggregator.commitments import Agreement, LogWitness
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
 from murmura.wire.log import unpack_entries
 from murmura.wire.manifest import Manifest, sum_content
+from murmura.wire.proved_round import report_of
 from murmura.wire.refusals import RefusedError, forged
 from murmura.wire.signed_records import LARGEST, check_signature
 from murmura.wire.terms import FederationTerms
@@ -57,11 +58,12 @@ class Aggregator:
     ) -> None:
         self.role, self.minimum, self._noise = role, minimum, noise
         self.key, self.sealing_key = store.signing_key(), store.sealing_key()
+        self.proof_key = store.proof_key()
         self._store, self._clock, self._admitter = store, clock, admitter
         self.agreement = Agreement(
-            role, store, self.key, self.sealing_key, minimum, coordinator, admitter, accept
+            role, store, self.key, self.sealing_key, self.proof_key, minimum, coordinator, admitter, accept
         )
-        self.witness, self._desk = LogWitness(store), AdmissionDesk(store)
+        self.witness, self.desk = LogWitness(store), AdmissionDesk(store)
         self.accepted = self.refused = 0
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
         self._open: CollectedRound | None = None
@@ -77,8 +79,8 @@ class Aggregator:
     def identity(self) -> dict[str, str]:
         """Who this is, and who admits devices if its operator does."""
         admits = {} if self._admitter is None else {"admitter": self._admitter.hex()}
-        keys = {"key": self.key.public.hex(), "sealing_key": self.sealing_key.public.hex()}
-        return {**keys, "role": self.role, **admits}
+        sealed = {"sealing_key": self.sealing_key.public.hex(), "proof_key": self.proof_key.public.hex()}
+        return {"key": self.key.public.hex(), **sealed, "role": self.role, **admits}
 
     def metrics(self) -> dict[str, float]:
         """How many shares were taken and refused since this process started."""
@@ -143,16 +145,17 @@ class Aggregator:
                     "DELETE FROM rounds WHERE serial < ? AND opened_in < ?",
                     (manifest.serial - REMEMBERED_ROUNDS, manifest.window),
                 ),
+                before_window(manifest.window),
                 ("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", row),
             ],
             durable=True,
             forget=True,
         )
-        share_bytes = wire.SHARE_HEADER + (SEED_BYTES if self.role == "seed" else chain.ring.message_bytes)
         duplicate = "another share was accepted under this report id before."
-        self._open = CollectedRound(
-            self._kind, manifest, phase, chain, AcceptedReports(manifest, share_bytes, "share", duplicate)
-        )
+        accepted = AcceptedReports(manifest, wire.SHARE_HEADER, "share", duplicate)
+        opened = CollectedRound(self._kind, manifest, phase, chain, accepted)
+        accepted.largest += opened.payload_bytes
+        self._open = opened
 
     def _check_window(self, manifest: Manifest, phase: Phase) -> None:
         """Refuse another window than that of this machine's clock, and a second sum of the opening in one."""
@@ -236,7 +239,7 @@ class Aggregator:
         check_signature(self.terms.coordinator, "ticket", head.signed, shown.ticket)
         if self.role == "vector":
             self._check_seed_receipt(head, shown)
-        admission = self._desk.check(self.terms, head, shown, self._clock())
+        admission = self.desk.check(self.terms, head, shown, self._clock())
         if o is not None and head.manifest == o.manifest.hash:
             self._check_first(o, head, admission)
         self._passes[prelude] = shown, admission
@@ -251,14 +254,15 @@ class Aggregator:
             raise RefusedError(
                 "no-twin", "a vector share must carry the seed aggregator's receipt, but has none."
             )
-        check_signature(twin.key, "receipt", head.signed + shown.mark, shown.receipt)
+        check_signature(twin.key, "receipt", head.signed + shown.mark + shown.proved, shown.receipt)
 
-    def _check_first(self, o: CollectedRound, head: ShareHead, admission: bytes) -> None:
-        """Refuse a second report of one admission, and who was not counted where that is asked."""
+    def _check_first(self, o: CollectedRound, head: ShareHead, admission: bytes) -> int | None:
+        """The link its proof is held against; refuses a second report, and who was not counted before."""
         if admission and o.admitted.get(admission, head.report) != head.report:
             raise RefusedError("duplicate", "another report was accepted for this invitation in this round.")
-        if admission and o.phase.follows:
-            self._desk.check_counted(o.phase.follows, o.manifest.window, admission)
+        if not admission or not o.phase.follows:
+            return None
+        return self.desk.check_counted(o.phase.follows, o.manifest.window, admission)
 
     def _take(self, message: bytes | bytearray) -> bytes:
         prelude = bytes(message[: wire.SHARE_PRELUDE])
@@ -266,7 +270,7 @@ class Aggregator:
         self._passes.pop(prelude, None)
         head, o, before = ShareHead.decode(prelude, self._kind), self._open, self._before
         sealed = wire.sealed_payload(message)
-        if wire.digest(sealed) != shown.payload:
+        if (self.role == "seed" or not shown.proved) and wire.digest(sealed) != shown.payload:
             raise forged("the payload of a share must be the one its sender named, but is not.")
         now = o if o is not None and head.manifest == o.manifest.hash else None
         if now is not None:
@@ -279,10 +283,17 @@ class Aggregator:
                 raise RefusedError("late", "the round of this share is over; it was not counted.")
         elif not now.accepted.repeats(*sent, shown.mark):
             now.accepted.check_new(head.report, self._clock())
-            self._check_first(now, head, admission)
-            now.add(head, payload, admission)
-            now.accepted.accept(*sent, mark=shown.mark)
-        return self.key.sign("receipt", head.signed + shown.mark)
+            link, key = self._check_first(now, head, admission), self.agreement.proof_secret
+            one = report_of(now.manifest, head.report, admission)
+            answer, refused = now.take(key, shown, one, payload, link)
+            if refused is not None and admission:
+                self.desk.note_invalid(admission, now.manifest.window)
+            now.accepted.accept(*sent, left_out=refused, mark=shown.mark, answer=answer)
+        kept = before if now is None else now.accepted
+        assert kept is not None
+        answer = kept.answer(head.report)
+        proved = payload[SEED_BYTES:] + answer[: wire.CHALLENGE_BYTES] if answer else b""
+        return self.key.sign("receipt", head.signed + shown.mark + proved) + answer
 
     def count(self, name: bytes) -> int:
         """How many reports have arrived."""
@@ -299,7 +310,7 @@ class Aggregator:
             return self._signed_ids(name, released[0])
         o = self._collecting(name)
         o.accepted.closed = True
-        return self._signed_ids(name, wire.pack_ids(o.accepted.reports))
+        return self._signed_ids(name, wire.pack_ids(o.accepted.used))
 
     def release(self, name: bytes, message: bytes) -> bytes:
         """The sum over the agreed list.
@@ -324,9 +335,11 @@ class Aggregator:
         packed = o.with_noise(half, self._noise(self.role, o.phase.name, o.manifest.round))
         phases, listed = self.terms.algorithm().phases(self.agreement.info), set(wire.unpack_ids(ids))
         followed = any(phase.follows == o.phase.name for phase in phases)
-        admitted = [one for one, report in o.admitted.items() if report in listed] if followed else []
+        admitted = {
+            one: o.links.get(one) for one, report in o.admitted.items() if followed and report in listed
+        }
         final = ("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))
-        counted = self._desk.counted(o.phase.name, o.manifest.window, admitted)
+        counted = self.desk.counted(o.phase.name, o.manifest.window, admitted)
         reports = put_fact(REPORTS + o.phase.name, len(listed).to_bytes(8, "little"))
         self._store.write([final, *counted, *([reports] if followed else [])], durable=True)
         self._open, self._before = None, o.accepted
@@ -344,7 +357,7 @@ class Aggregator:
 
     def revoke(self, message: bytes) -> int:
         """Admissions that the admitter takes back; how many."""
-        revoked = self._desk.revoke(self.terms, message)
+        revoked = self.desk.revoke(self.terms, message)
         self._passes.clear()  # what was checked before is checked again
         return len(revoked)
 

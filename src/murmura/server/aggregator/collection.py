@@ -6,21 +6,28 @@ its devices have summed up would choose who is enough: the row of an item with o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.channel.chain import Chain
-from murmura.channel.ring import Ring
-from murmura.channel.shares import Entropy, expanded_sum
+from murmura.channel.field_shares import expand_numbers
+from murmura.channel.proof_keys import OPEN, ProofKey, ProvenReport
+from murmura.channel.proven_shares import answer, committed_to, decide
+from murmura.channel.shares import SEED_BYTES, Entropy, expanded_sum
 from murmura.core.contract import FederationInfo, Phase
-from murmura.core.rng import Words
+from murmura.core.errors import FederationError
 from murmura.server.admissions import AcceptedReports
 from murmura.server.database import ServerDatabase
 from murmura.wire.manifest import Manifest, ReleasedSum
-from murmura.wire.refusals import RefusedError, forged
+from murmura.wire.proved_round import ProvedRound
+from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.terms import FederationTerms
-from murmura.wire.wire import SEED, ShareHead
+from murmura.wire.wire import SEED, VECTOR, SharePass
 
 
 @dataclass
@@ -34,26 +41,85 @@ class CollectedRound:
     accepted: AcceptedReports
     seeds: dict[bytes, bytes] = field(default_factory=dict)  # report -> seed (seed aggregator)
     admitted: dict[bytes, bytes] = field(default_factory=dict)  # admission -> its one report
-    total: Words = field(init=False)  # the running sum (vector aggregator)
-
-    @property
-    def ring(self) -> Ring:
-        """Where shares are added up."""
-        return self.chain.ring
+    links: dict[bytes, int] = field(default_factory=dict)  # admission -> its share of what later ones must be
+    total: NDArray[Any] = field(init=False)  # the running sum (vector aggregator)
 
     def __post_init__(self) -> None:
-        self.total = np.zeros(self.ring.words, np.uint32)
+        self.total = self.chain.add_up(())
 
-    def add(self, head: ShareHead, payload: bytes, admission: bytes) -> None:
-        """One share: a seed is kept, a vector added to the sum."""
-        if head.kind == SEED:
-            self.seeds[head.report] = payload
+    @cached_property
+    def proved(self) -> ProvedRound | None:
+        """What its proofs are made for; None: nothing is proved."""
+        circuit = self.chain.circuit
+        return None if circuit is None else ProvedRound(self.phase, circuit)
+
+    @property
+    def payload_bytes(self) -> int:
+        """What is sealed in a share."""
+        if self.proved is not None:
+            return self.proved.payload_bytes(self.kind)
+        return SEED_BYTES if self.kind == SEED else self.chain.released_bytes
+
+    def take(
+        self, key: ProofKey, shown: SharePass, one: ProvenReport, payload: bytes, link: int | None
+    ) -> tuple[bytes, RefusedError | None]:
+        """One share: what its sender is answered, and why it is not added if its proof does not hold."""
+        self._check_form(shown, one, link)
+        proved, refused, answered = self.proved, None, b""
+        if proved is None and self.kind == SEED:
+            self.seeds[one.report] = payload
+        elif proved is None:
+            self.total = self.chain.add_up((self.total, self.chain.unpack_total(payload)))
+        elif self.kind == SEED:
+            answered = self._answer(proved, key, one, payload, link)
         else:
-            self.total += self.ring.unpack(payload)  # modulo 2**32, of which 2**24 is a divisor
-        if admission:
-            self.admitted[admission] = head.report
+            refused = self._decide(proved, key, one, shown.payload, payload, link)
+        if one.admission != OPEN:
+            self.admitted[one.admission] = one.report
+        return answered, refused
 
-    def sum(self, ids: list[bytes], least: int) -> Words:
+    def _check_form(self, shown: SharePass, one: ProvenReport, link: int | None) -> None:
+        """Refuse a share without the challenge it is proved for, and one whose counts are known to nobody."""
+        if bool(shown.proved) != (self.proved is not None and self.kind == VECTOR):
+            raise malformed("a half must name its challenge where its phase is proved, and nowhere else.")
+        if self.proved is not None and self.proved.follows and link is None:
+            raise RefusedError(
+                "not-called", f"what phase '{self.phase.follows}' counted must be known here, but is not."
+            )
+
+    def _answer(
+        self, proved: ProvedRound, key: ProofKey, one: ProvenReport, payload: bytes, link: int | None
+    ) -> bytes:
+        found = answer(key, one, proved.circuit, payload, link if proved.follows else None)
+        self.seeds[one.report] = payload[:SEED_BYTES]
+        self.links[one.admission] = found.link
+        return found.encode()
+
+    def _decide(
+        self,
+        proved: ProvedRound,
+        key: ProofKey,
+        one: ProvenReport,
+        committed: bytes,
+        payload: bytes,
+        link: int | None,
+    ) -> RefusedError | None:
+        """Add a half whose proof holds; it is decided once, whatever comes later under this report."""
+        try:
+            found = decide(key, one, proved.circuit, committed, payload, link if proved.follows else None)
+        except FederationError as error:
+            if committed_to(payload, proved.circuit, proved.follows) != committed:
+                raise forged(str(error)) from None  # whoever sealed it does not know what was committed to
+            return RefusedError("invalid", str(error))
+        if not found.valid:
+            return RefusedError(
+                "invalid", "what is sent must be a contribution as the phase declares it, but is not."
+            )
+        self.total = self.chain.add_up((self.total, found.vector))
+        self.links[one.admission] = found.link
+        return None
+
+    def sum(self, ids: list[bytes], least: int) -> NDArray[Any]:
         """The sum over exactly these reports; refuses fewer than `least`, and others than were taken here."""
         if len(ids) < least:
             raise RefusedError(
@@ -64,16 +130,21 @@ class CollectedRound:
             missing = [report for report in ids if report not in self.seeds]
             if missing:
                 raise RefusedError("no-twin", f"{len(missing)} reports of the list have no share here.")
-            return expanded_sum((self.seeds[report] for report in ids), self.ring)
-        if set(ids) != self.accepted.reports or not self.accepted.closed:
+            return self._expanded(self.seeds[report] for report in ids)
+        if set(ids) != set(self.accepted.used) or not self.accepted.closed:
             raise RefusedError("no-twin", "the agreed list must be what was added up here, but is not.")
-        return self.ring.wrap(self.total.astype(np.int64))
+        return self.total
 
-    def with_noise(self, half: Words, entropy: Entropy) -> bytes:
+    def _expanded(self, seeds: Iterable[bytes]) -> NDArray[Any]:
+        """The sum of what is released of what seeds stand for."""
+        circuit = self.chain.circuit
+        if circuit is None:
+            return expanded_sum(seeds, self.chain.ring)
+        return self.chain.add_up(circuit.released(expand_numbers(seed, circuit.length)) for seed in seeds)
+
+    def with_noise(self, half: NDArray[Any], entropy: Entropy) -> bytes:
         """This machine's half of a sum as it is released, with the whole noise, whatever the other one adds."""
-        if not self.chain.noisy:
-            return self.ring.pack(half)
-        return self.ring.pack(self.ring.wrap(half.astype(np.int64) + self.chain.noise(entropy)))
+        return self.chain.pack_total(self.chain.with_noise(half, entropy) if self.chain.noisy else half)
 
 
 REPORTS = "reports of "  # facts: how many a released sum is of, by the name of its phase
@@ -84,7 +155,7 @@ def evidence_bytes(terms: FederationTerms, info: FederationInfo) -> int:
     if not terms.algorithm().releases_counts:
         return 0
     followed = {phase.follows for phase in terms.algorithm().phases(info)} - {""}
-    halves = [terms.chain(name, info, info.clients).ring.message_bytes for name in followed]
+    halves = [terms.chain(name, info, info.clients).released_bytes for name in followed]
     return ReleasedSum.longest(max(halves, default=0))
 
 
@@ -109,7 +180,7 @@ def check_released(
     shown.check(terms)
     chain, reports = terms.chain(phase.follows, before, before.clients), store.fact(REPORTS + phase.follows)
     devices = None if reports is None else int.from_bytes(reports, "little")
-    summed, _ = chain.possible(shown.total(chain.ring), manifest.round, devices)
+    summed, _ = chain.possible(shown.total(chain), manifest.round, devices)
     if not np.array_equal(terms.algorithm().summed_counts(summed, before.items), now.counts):
         raise forged(
             f"the counts of items must be those that the sum of phase '{phase.follows}' told, but are others."

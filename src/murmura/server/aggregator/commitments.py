@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from murmura.channel.proof_keys import ProofKey
 from murmura.core.contract import FederationInfo
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire.description import FederationDescription
@@ -29,6 +30,7 @@ class Agreement:
     store: ServerDatabase
     key: ServerKey
     sealing_key: SealingKey
+    proof_key: SealingKey
     minimum: int
     coordinator: bytes | None  # whose terms; None: who is pinned first
     admitter: bytes | None  # who invites from this machine
@@ -40,6 +42,13 @@ class Agreement:
         if pinned is not None and self.coordinator is not None and pinned != self.coordinator:
             raise forged("the coordinator's key must be the one this aggregator knows, but is not.")
         self.coordinator = pinned or self.coordinator
+
+    @cached_property
+    def proof_secret(self) -> ProofKey:
+        """What this aggregator and the other one check proofs under."""
+        twin = self.terms.vector_aggregator if self.role == "seed" else self.terms.seed_aggregator
+        assert twin is not None
+        return ProofKey.agreed(self.proof_key.private, bytes.fromhex(twin.proof_key))
 
     @property
     def terms(self) -> FederationTerms:
@@ -95,7 +104,8 @@ class Agreement:
             self._check(offered)
             self.store.write([put_fact("terms", content)], durable=True)
             self._terms = offered
-            vars(self).pop("_description", None)
+            for known in ("_description", "proof_secret"):
+                vars(self).pop(known, None)
         if self._description is None:
             return {"needs": offered.catalogue.description}
         return {"signature": self.key.sign("terms", content).hex()}
@@ -103,10 +113,10 @@ class Agreement:
     def _check(self, offered: FederationTerms) -> None:
         """Refuse terms that this machine's operator would not stand for."""
         mine = offered.seed_aggregator if self.role == "seed" else offered.vector_aggregator
-        own = (self.key.public.hex(), self.sealing_key.public.hex())
+        own = tuple(one.public.hex() for one in (self.key, self.sealing_key, self.proof_key))
         if offered.coordinator != (self.coordinator or b"").hex() or mine is None:
             raise forged("the terms must name this aggregator and its coordinator, but do not.")
-        if (mine.key, mine.sealing_key) != own:
+        if (mine.key, mine.sealing_key, mine.proof_key) != own:
             raise forged(f"the terms must name this machine as the {self.role} aggregator, but do not.")
         if offered.minimum < self.minimum:
             raise RefusedError(

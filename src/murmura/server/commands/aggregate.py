@@ -72,10 +72,10 @@ def aggregate(
             if admitter is None
             else "who admits: this folder's owner, who with the coordinator's could fill a sum; or --no-admit"
         )
-        said = b""
+        said, suspected = b"", list[bytes]()
 
         async def look_around() -> float | None:
-            nonlocal said
+            nonlocal said, suspected
             if aggregator.agreement.coordinator is None:
                 try:
                     found = await fetch_identity(transport, coordinator)
@@ -87,6 +87,10 @@ def aggregate(
             if agreed is not None and agreed.hash != said:
                 said = agreed.hash
                 say(f"agreed to terms {said.hex()}: {agreed.method}, sums of at least {agreed.minimum} devices")
+            if (found_again := aggregator.desk.suspected) != suspected:
+                suspected = found_again
+                named = ", ".join(one.hex()[:16] for one in suspected)
+                say(f"not valid in two windows or more, see `murmura invite list`: admissions {named}")
             if admitter is not None and agreed is not None and admitter.follow(agreed, coordinator):
                 say(f"`murmura invite create --state {state}` invites devices")
             return None if agreed is None else QUIET

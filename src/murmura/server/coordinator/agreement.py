@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from murmura.channel.ring import Ring
+from murmura.channel.chain import Chain
 from murmura.core.errors import RunError, SettingError
 from murmura.server.coordinator.public_log import PublicLog
 from murmura.server.coordinator.setup import FederationSetup
@@ -97,7 +97,7 @@ class AggregatorPair:
         return _number(reply.get("reports"))
 
     async def total(
-        self, send: Transport, name: bytes, ring: Ring, called: int
+        self, send: Transport, name: bytes, chain: Chain, called: int
     ) -> tuple[ReleasedSum, list[bytes]]:
         """The sum over the reports both agree on, in two halves, and which they are."""
         seed, vector = self.terms.aggregators
@@ -114,7 +114,7 @@ class AggregatorPair:
                 "too-few",
                 f"a sum must be of at least {self.terms.minimum} reports, but only {count} arrived.",
             )
-        most = 2 * wire.SIGNATURE_BYTES + ring.message_bytes
+        most = 2 * wire.SIGNATURE_BYTES + chain.released_bytes
         signed, *first = await self._release(send, seed, name, listed[: wire.SIGNATURE_BYTES], ids, most)
         _, *second = await self._release(send, vector, name, signed, ids, most)
         return ReleasedSum.of(name, ids, (first[0], first[1]), (second[0], second[1])), reports
@@ -145,16 +145,17 @@ class ServerIdentity:
 
     key: bytes
     sealing_key: bytes = b""
+    proof_key: bytes = b""
     admitter: bytes = b""
 
 
 async def fetch_identity(send: Transport, url: str) -> ServerIdentity:
     """The public keys a server shows."""
     reply = (await ask(send, "GET", f"{url}/key")).json()
-    key, sealing, admitter = (_bytes(reply.get(name, "")) for name in ("key", "sealing_key", "admitter"))
-    if len(key) != 32 or len(sealing) not in (0, 32) or len(admitter) not in (0, 32):
+    key, *others = (_bytes(reply.get(name, "")) for name in ("key", "sealing_key", "proof_key", "admitter"))
+    if len(key) != 32 or any(len(one) not in (0, 32) for one in others):
         raise malformed(f"{url}/key must show public keys of 32 bytes, but does not.")
-    return ServerIdentity(key, sealing, admitter)
+    return ServerIdentity(key, *others)
 
 
 async def check_against(send: Transport, url: str, log: PublicLog, federation: str, key: ServerKey) -> None:
@@ -250,7 +251,10 @@ class TermsKeeper:
                 "an invited federation needs somebody who admits, but neither aggregator shows a key for that; "
                 "give --admitter KEY (`murmura invite key`), or --admission open."
             )
-        pair = tuple(AggregatorAddress(url, one.key.hex(), one.sealing_key.hex()) for url, one in found)
+        pair = tuple(
+            AggregatorAddress(url, one.key.hex(), one.sealing_key.hex(), one.proof_key.hex())
+            for url, one in found
+        )
         return pair, admitter
 
     def _keep(self, terms: FederationTerms, signatures: tuple[bytes, bytes]) -> None:

@@ -33,7 +33,7 @@ class IndividualReports:
         self._phase, self._algorithm = terms.phase(manifest.phase, info), terms.algorithm()
         summed = self._phase.combine == "sum"
         self._chain = terms.chain(manifest.phase, info, manifest.largest) if summed else None
-        self._total = np.zeros(self._chain.words if self._chain else 0, np.uint32)
+        self._total = np.zeros(self._chain.words, self._chain.ring.word) if self._chain else np.zeros(0)
         rows = {table.name: table.rows for table in self._phase.sends.tables}
         longest = self._chain.ring.message_bytes if self._chain else self._phase.sends.message_bytes(rows)
         duplicate = "another update of this device was accepted in this round before."
@@ -70,7 +70,9 @@ class IndividualReports:
             self.unreadable[slot] = str(error)
             raise malformed(str(error)) from None
         self.unreadable.pop(slot, None)
-        self.accepted.accept(upload.report, upload.update, slot, self.left_out.get(slot), upload.mark)
+        why = self.left_out.get(slot)
+        left_out = None if why is None else RefusedError("left-out", why)
+        self.accepted.accept(upload.report, upload.update, slot, left_out, upload.mark)
 
     def _add(self, slot: int, content: bytes) -> None:
         if self._chain is not None:

@@ -254,9 +254,9 @@ class RoundRunner:
             live.reports = m.called
         if live.reports >= m.called or self.clock() > m.deadline:
             chain = self.terms.chain(m.phase, self.itinerary.known_in(m.phase), m.largest)
-            released, reports = await pair.total(send, m.hash, chain.ring, m.called)
+            released, reports = await pair.total(send, m.hash, chain, m.called)
             live.summed = live.holders(reports)
-            received, breach = chain.possible(released.total(chain.ring), m.round, len(reports))
+            received, breach = chain.possible(released.total(chain), m.round, len(reports))
             if breach and self.itinerary.phase(self.now.position).repeat is None:
                 self.counters["void"] += 1
                 self.trouble = f"{breach}; discard the round{self.search.void(live.summed, self.desk)}."

@@ -22,6 +22,7 @@ from murmura.engine.itinerary import Itinerary, forecast_of
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire.description import FederationDescription
 from murmura.wire.terms import (
+    UNLINKED,
     AggregatorAddress,
     CatalogueRule,
     FederationTerms,
@@ -108,6 +109,9 @@ class FederationSetup:
                 "an invited federation in readable mode needs the key of whoever invites; give --admitter KEY "
                 "(`murmura invite key`), or --admission open."
             )
+        follows = any(phase.follows for phase in method.phases(info))
+        if self.admission == "open" and self.aggregators and follows and "exact" in self.labels:
+            raise SettingError(f"{UNLINKED}; leave out --admission open, or set epsilon.")
         itinerary = Itinerary(method, info, self.preset.schedule())
         self.channel.check_cohort(itinerary.cohort_size, info.clients)
         self._check_noise(itinerary)

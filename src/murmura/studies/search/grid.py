@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -80,7 +81,7 @@ def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) ->
     except (DivergenceError, MemoryLimitError, MemoryError):
         seconds = round(time.perf_counter() - started, 2)
         for settings in asked[len(found) :]:
-            found.append(Trial(settings, math.nan, seconds))
+            found.append(Trial(settings, math.nan, seconds, failed=str(sys.exception())))
             if is_over(found, job.patience, job.metric):
                 break
     return found
@@ -171,6 +172,12 @@ def _run_trials(
                 if patience is None or log.find(trial.settings) is None:
                     log.add(trial)
         yield found
+
+
+def trial_jobs(model: str, candidates: list[dict[str, Any]], metric: str, seed: int = 0) -> list[TrialJob]:
+    """The fits that the candidates need; those that differ only in their epochs share one."""
+    log = TrialHistory(None, ("", "", model), metric)
+    return [_job(log, family, seed, None) for family in _families(log, candidates, None)]
 
 
 def _held_job(job: TrialJob) -> list[Trial]:

@@ -90,7 +90,7 @@ function text({ phase, pi, messages, update, vector }: Preview): string {
       tables,
       vector: [...vector],
     },
-    null,
+    (_, value: unknown) => (typeof value === "bigint" ? String(value) : value),
     1,
   );
 }

@@ -10,9 +10,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from murmura.channel.chain import ROLES, Chain, chain
+from murmura.channel.chain import ROLES, Chain
 from murmura.channel.layout import SparseVector
 from murmura.channel.noise import simulated_noise
+from murmura.channel.rounded_chain import RoundedChain, rounded_chain
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.contract import Algorithm, History, Total
 from murmura.core.errors import DataError, SettingError
@@ -191,7 +192,7 @@ class Canaries:
     def __len__(self) -> int:
         return len(self.coins)
 
-    def places(self, chain: Chain) -> Longs:
+    def places(self, chain: RoundedChain) -> Longs:
         """(canaries, numbers) which numbers of an upload are whose: drawn, all different."""
         if chain.phase not in self._places:
             width, numbers = (chain.words - 1) // len(self), chain.words - 1
@@ -200,7 +201,7 @@ class Canaries:
             self._places[chain.phase] = 1 + mine.reshape(-1, width)
         return self._places[chain.phase]
 
-    def answer(self, chain: Chain, round: int, answers: int) -> Longs | None:
+    def answer(self, chain: RoundedChain, round: int, answers: int) -> Longs | None:
         """The sum of what the canaries that are in send; None once they have answered as often as they may."""
         self._answered[chain.phase] = self._answered.get(chain.phase, 0) + 1
         if self._answered[chain.phase] > answers:
@@ -213,21 +214,21 @@ class Canaries:
             total[0] += 1
         return total
 
-    def see(self, chain: Chain, released: Longs) -> None:
+    def see(self, chain: RoundedChain, released: Longs) -> None:
         """Add how much of each canary is in what a round released, in units of its noise."""
         places = self.places(chain)
         spread = np.maximum(chain.sigma[places], 1).astype(np.float64)
         steps = chain.steps[places]
         self.scores += (released[places] * (self._size(chain) / steps) / spread**2).sum(axis=1)
 
-    def _size(self, chain: Chain) -> Floats:
+    def _size(self, chain: RoundedChain) -> Floats:
         """The numbers of one canary: together as long as the clip lets them be."""
         width = self.places(chain).shape[1]
         return np.full(width, chain.settings.clip / np.sqrt(width))
 
 
 @dataclass(frozen=True, eq=False)
-class CanaryChain(Chain):
+class CanaryChain(RoundedChain):
     """A channel whose sums have canaries in them."""
 
     canaries: Canaries | None = None
@@ -260,8 +261,8 @@ class CanaryPlan(Plan):
         for phase in self.algorithm.phases(self.info):
             called = self.itinerary.cohort_size if phase.repeat is None else self.info.clients
             noise = self.noise.of_phase(phase.name), simulated_noise(self.seed)
-            one = chain(self.channel, phase, self.info, called + len(self.canaries), *noise)
-            inner = {field.name: getattr(one, field.name) for field in fields(Chain)}
+            one = rounded_chain(self.channel, phase, self.info, called + len(self.canaries), *noise)
+            inner = {field.name: getattr(one, field.name) for field in fields(RoundedChain)}
             made[phase.name] = CanaryChain(**inner, canaries=self.canaries, answers=answers[phase.name])
         return made
 

@@ -14,7 +14,7 @@ from murmura.core.contract import Algorithm
 from murmura.core.errors import DataError
 from murmura.core.population import ObservedSum
 from murmura.core.rng import Stream
-from murmura.kernels.packing import PackedPairs
+from murmura.kernels.ranked_items import RankedItems
 from murmura.lab.audits.attack import ItemClaims
 from murmura.lab.audits.judge import auc
 from murmura.lab.audits.sums.sum_attack import (
@@ -275,9 +275,9 @@ def released_pairs(observed: ObservedSums, least: int) -> tuple[Ints, Floats, Fl
     sums = [one for one in observed.sums if one.phase.name.startswith("pairs") and one.phase.sends.tables]
     if not sums or sums[0].info.counts is None:
         raise DataError("rare rows are read from exact sums of pairs, but this training has released none.")
-    pairs = PackedPairs.of(sums[0].info.counts, least)
-    words = np.concatenate([one.total.update.tables["pairs"].values[:, 0] for one in sums]).astype(np.uint32)
-    return pairs.items, pairs.counts.astype(np.float64), pairs.unpack(words)
+    ranked = RankedItems.of(sums[0].info.counts, least)
+    words = np.concatenate([one.total.update.tables["pairs"].values[:, 0] for one in sums])
+    return ranked.items, ranked.counts.astype(np.float64), ranked.pairs.unpack(words)
 
 
 MATCHED_TITLE = "the other half of a history, from rounds its owner was in"

@@ -1,4 +1,4 @@
-import { A as toHex, C as DeviceError, D as fromBase64Url, E as equal, M as u64, N as utf8, O as fromHex, P as view, S as malformed, T as concat$1, _ as sha256Hex, a as methodOf, b as UnreachableError, c as Rng, d as mark, f as modelBytes, g as sha256, h as spelledDouble, i as Ring, j as u32, k as text$1, l as inPublicPart, m as rowBytes, o as readFeatures, p as narrowed, s as Purpose, t as phaseOf, u as emptyValues, v as NoReceiptError, w as outcome, x as forged, y as RefusedError } from "./training.js";
+import { A as fromBase64Url, C as UnreachableError, D as outcome, E as DeviceError, F as u64, I as utf8, L as view, M as text$1, N as toHex, O as concat$1, P as u32, S as RefusedError, T as malformed, _ as rowBytes, a as circuitOf, b as sha256Hex, c as packed, d as Rng, f as inPublicPart, g as narrowed, h as modelBytes, i as payloadBytes, j as fromHex, k as equal, l as readFeatures, m as mark, n as phaseOf, o as Ring, p as emptyValues, r as checkBytes, s as methodOf, u as Purpose, v as spelledDouble, w as forged, x as NoReceiptError, y as sha256 } from "./training.js";
 // \0rolldown/runtime.js
 var __create = Object.create, __defProp = Object.defineProperty, __getOwnPropDesc = Object.getOwnPropertyDescriptor, __getOwnPropNames = Object.getOwnPropertyNames, __getProtoOf = Object.getPrototypeOf, __hasOwnProp = Object.prototype.hasOwnProperty, __commonJSMin = (cb, mod) => () => (mod || (cb((mod = { exports: {} }).exports, mod, mod.exports), cb = null), mod.exports), __copyProps = (to, from, except, desc) => {
 	if (from && typeof from == "object" || typeof from == "function") for (var keys = __getOwnPropNames(from), i = 0, n = keys.length, key; i < n; i++) key = keys[i], !__hasOwnProp.call(to, key) && key !== except && __defProp(to, key, {
@@ -810,6 +810,78 @@ function F() {
 function M() {
 	g.push(this) === 1 && (n$1.requestAnimationFrame || A)(F);
 }
+var MOST_DIMENSIONS = 32, MOST_VALUES = 2 ** 48, HEADER$1 = 8, KINDS = {
+	"<f2": {
+		bytes: 2,
+		read: (content) => new Uint16Array(content)
+	},
+	"<f4": {
+		bytes: 4,
+		read: (content) => new Float32Array(content)
+	},
+	"<f8": {
+		bytes: 8,
+		read: (content) => new Float64Array(content)
+	},
+	"<u4": {
+		bytes: 4,
+		read: (content) => new Uint32Array(content)
+	},
+	"<i4": {
+		bytes: 4,
+		read: (content) => new Int32Array(content)
+	},
+	"<i8": {
+		bytes: 8,
+		read: (content) => new BigInt64Array(content)
+	},
+	"<u8": {
+		bytes: 8,
+		read: (content) => new BigUint64Array(content)
+	},
+	"|u1": {
+		bytes: 1,
+		read: (content) => new Uint8Array(content)
+	},
+	"|b1": {
+		bytes: 1,
+		read: (content) => new Uint8Array(content)
+	}
+};
+function unpackArrays(content) {
+	if (content.length < HEADER$1) throw malformed("a message of arrays must have a header, but has none.");
+	if (text$1(content.subarray(0, 2)) !== "ma") throw malformed("a message of arrays must begin with 'ma'.");
+	checkVersion(content[2]);
+	let at = HEADER$1 + view(content).getUint32(4, !0), index = readIndex(content.subarray(HEADER$1, at)), sizes = index.map(([, type, shape]) => product(shape) * KINDS[type].bytes), needed = sizes.reduce((sum, size) => sum + size, at);
+	if (content.length !== needed) throw malformed(`a message of arrays must be ${needed} bytes long, but has ${content.length}.`);
+	let arrays = {};
+	return index.forEach(([name, type, shape], n) => {
+		let own = concat$1(content.subarray(at, at += sizes[n]));
+		arrays[name] = {
+			type,
+			shape,
+			values: KINDS[type].read(own.buffer)
+		};
+	}), arrays;
+}
+function readIndex(bytes) {
+	try {
+		let read = JSON.parse(text$1(bytes)), whole = (n) => Number.isInteger(n) && n >= 0;
+		if (Array.isArray(read) && read.every((one) => Array.isArray(one) && one.length === 3 && typeof one[0] == "string" && typeof one[1] == "string" && Object.hasOwn(KINDS, one[1]) && Array.isArray(one[2]) && one[2].length <= MOST_DIMENSIONS && one[2].every(whole) && product(one[2].map((n) => Math.max(n, 1))) < MOST_VALUES)) return read;
+	} catch {}
+	throw malformed("a message of arrays must list its names, types and shapes, but does not.");
+}
+function unpackPair(content) {
+	let length = content.length < 4 ? 0 : view(content).getUint32(0, !0);
+	if (content.length < 4 + length) throw malformed("two messages in one must be as long as they claim, but are not.");
+	return [content.subarray(4, 4 + length), content.subarray(4 + length)];
+}
+function checkVersion(version) {
+	if (version !== 3) throw new RefusedError("version", `the protocol's version must be 3, but it is ${String(version).slice(0, 20)}; load the page anew, or have the older side updated.`);
+}
+function product(shape) {
+	return shape.reduce((all, n) => all * n, 1);
+}
 // src/protocol/addresses.ts
 var PLAIN = /^https?:\/\/([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?(\/[A-Za-z0-9._~%/-]*)?$/;
 function checkPlain(url) {
@@ -846,7 +918,7 @@ async function ask(send, request) {
 	let reply = await send({
 		...request,
 		headers: {
-			"murmura-protocol": "2",
+			"murmura-protocol": "3",
 			...request.headers
 		}
 	});
@@ -970,75 +1042,6 @@ function channelSettings(plain) {
 		"int8"
 	].includes(one.download) && (one.ring === 24 || one.ring === 32) && whole(one.bits, 2, 24) && whole(one.core, 1, 2 ** 32) && whole(one.minimum_cohort, 1, 2 ** 32) && above(one.clip) && (one.coordinate === null || above(one.coordinate)))) throw malformed("the channel of the terms must be one this page knows, but is not; take no part.");
 	return one;
-}
-// src/message/arrays.ts
-var MOST_DIMENSIONS = 32, MOST_VALUES = 2 ** 48, HEADER$1 = 8, KINDS = {
-	"<f2": {
-		bytes: 2,
-		read: (content) => new Uint16Array(content)
-	},
-	"<f4": {
-		bytes: 4,
-		read: (content) => new Float32Array(content)
-	},
-	"<f8": {
-		bytes: 8,
-		read: (content) => new Float64Array(content)
-	},
-	"<u4": {
-		bytes: 4,
-		read: (content) => new Uint32Array(content)
-	},
-	"<i4": {
-		bytes: 4,
-		read: (content) => new Int32Array(content)
-	},
-	"<i8": {
-		bytes: 8,
-		read: (content) => new BigInt64Array(content)
-	},
-	"|u1": {
-		bytes: 1,
-		read: (content) => new Uint8Array(content)
-	},
-	"|b1": {
-		bytes: 1,
-		read: (content) => new Uint8Array(content)
-	}
-};
-function unpackArrays(content) {
-	if (content.length < HEADER$1) throw malformed("a message of arrays must have a header, but has none.");
-	if (text$1(content.subarray(0, 2)) !== "ma") throw malformed("a message of arrays must begin with 'ma'.");
-	checkVersion(content[2]);
-	let at = HEADER$1 + view(content).getUint32(4, !0), index = readIndex(content.subarray(HEADER$1, at)), sizes = index.map(([, type, shape]) => product(shape) * KINDS[type].bytes), needed = sizes.reduce((sum, size) => sum + size, at);
-	if (content.length !== needed) throw malformed(`a message of arrays must be ${needed} bytes long, but has ${content.length}.`);
-	let arrays = {};
-	return index.forEach(([name, type, shape], n) => {
-		let own = concat$1(content.subarray(at, at += sizes[n]));
-		arrays[name] = {
-			type,
-			shape,
-			values: KINDS[type].read(own.buffer)
-		};
-	}), arrays;
-}
-function readIndex(bytes) {
-	try {
-		let read = JSON.parse(text$1(bytes)), whole = (n) => Number.isInteger(n) && n >= 0;
-		if (Array.isArray(read) && read.every((one) => Array.isArray(one) && one.length === 3 && typeof one[0] == "string" && typeof one[1] == "string" && Object.hasOwn(KINDS, one[1]) && Array.isArray(one[2]) && one[2].length <= MOST_DIMENSIONS && one[2].every(whole) && product(one[2].map((n) => Math.max(n, 1))) < MOST_VALUES)) return read;
-	} catch {}
-	throw malformed("a message of arrays must list its names, types and shapes, but does not.");
-}
-function unpackPair(content) {
-	let length = content.length < 4 ? 0 : view(content).getUint32(0, !0);
-	if (content.length < 4 + length) throw malformed("two messages in one must be as long as they claim, but are not.");
-	return [content.subarray(4, 4 + length), content.subarray(4 + length)];
-}
-function checkVersion(version) {
-	if (version !== 2) throw new RefusedError("version", `the protocol's version must be 2, but it is ${String(version).slice(0, 20)}; load the page anew.`);
-}
-function product(shape) {
-	return shape.reduce((all, n) => all * n, 1);
 }
 // src/protocol/canonical.ts
 var DEEPEST$1 = 8, NUMBER = /-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y, STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y, WORDS = [
@@ -1231,7 +1234,8 @@ function isObject(value) {
 var aggregatorAddress = record({
 	url: string,
 	key: matching(/^[0-9a-f]{64}$/),
-	sealing_key: matching(/^[0-9a-f]{64}$/)
+	sealing_key: matching(/^[0-9a-f]{64}$/),
+	proof_key: matching(/^[0-9a-f]{64}$/)
 }), catalogueRule = record({
 	rule: oneOf("fixed"),
 	description: matching(/^[0-9a-f]{64}$/),
@@ -1248,7 +1252,7 @@ var aggregatorAddress = record({
 	start: number$1((value) => value >= 0 && value < 2 ** 40),
 	seconds: number$1((value) => value >= 0 && value < 2 ** 40)
 }), federationTermsFields = record({
-	protocol: whole(2, 3),
+	protocol: whole(3, 4),
 	federation: matching(/^([0-9a-f]{2})*$/),
 	coordinator: matching(/^[0-9a-f]{64}$/),
 	seed_aggregator: nullOr(aggregatorAddress),
@@ -1273,7 +1277,7 @@ var aggregatorAddress = record({
 	unit: string,
 	against: string
 }), manifestFields = record({
-	protocol: whole(2, 3),
+	protocol: whole(3, 4),
 	terms: matching(/^[0-9a-f]{64}$/),
 	federation: matching(/^([0-9a-f]{2})*$/),
 	serial: whole(0, 2 ** 32),
@@ -1357,11 +1361,17 @@ function checkMachines(terms) {
 		if (isNoisy(terms.noise)) throw forged("terms must claim no noise where the server reads each update.");
 		return;
 	}
+	let agreed = new Set([
+		seed.sealing_key,
+		vector.sealing_key,
+		seed.proof_key,
+		vector.proof_key
+	]);
 	if (new Set([
 		seed.key,
 		vector.key,
 		terms.coordinator
-	]).size < 3 || seed.sealing_key === vector.sealing_key) throw forged("the coordinator and the two aggregators must have three different keys, but two are equal: one machine could read what you send; take no part.");
+	]).size < 3 || agreed.size < 4) throw forged("the coordinator and the two aggregators must have three different keys, but two are equal: one machine could read what you send; take no part.");
 	let host = hostOf(seed.url);
 	if (host === hostOf(vector.url) && !isLoopback(host)) throw forged(`the two aggregators must be on two hosts, but both are on ${host}; take no part.`);
 	for (let { url } of pair) checkPlain(url);
@@ -1724,10 +1734,11 @@ function unasked(manifest, phase, memory, terms, place) {
 	};
 }
 function checkPhase(phase, terms, clients) {
-	let { noise } = terms.fields;
+	let { admission, noise } = terms.fields;
+	if (admission === "open" && !terms.readable && phase.follows && isExact(terms)) throw forged("exact sums of pairs must be of admitted devices, as only an admission links pairs to what it had counted, but everybody may take part; take no part.");
 	if (!Object.keys(noise.multipliers).length) return;
 	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
-	if (noise.delta * people > 1 || !bounded || phase.sends.tables.some((one) => one.exact)) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
+	if (noise.delta * people > 1 || !bounded || phase.claim || phase.sends.tables.some((one) => one.exact)) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
 }
 // src/device/choices.ts
 function checkLikes(likes, items) {
@@ -1760,7 +1771,7 @@ function checkPermission({ pi, never }) {
 	if (!Array.isArray(never)) throw new DeviceError("what is never shared must be a list of items, but is not.");
 }
 // src/device/export.ts
-var KIND = "murmura device", VERSION$2 = 1, NAMES = [
+var KIND = "murmura device", VERSION$1 = 1, NAMES = [
 	"identity",
 	"permission",
 	"likes",
@@ -1785,14 +1796,14 @@ async function exportedText(storage) {
 	for (let prefix of LISTS) values[prefix] = await storage.list(prefix);
 	return JSON.stringify({
 		kind: KIND,
-		version: VERSION$2,
+		version: VERSION$1,
 		values
 	}, plain, 1);
 }
 function readExport(text) {
 	try {
 		let read = JSON.parse(text, revived);
-		if (read.kind !== KIND || read.version !== VERSION$2) throw TypeError();
+		if (read.kind !== KIND || read.version !== VERSION$1) throw TypeError();
 		let changes = {};
 		for (let name of NAMES) name in read.values && (changes[name] = read.values[name]);
 		for (let prefix of LISTS) read.values[prefix].forEach((one, n) => {
@@ -1886,7 +1897,7 @@ function journalCsv(lines) {
 // src/device/identity.ts
 var MINIMUM = 100;
 function identityOf({ url, admission }, terms, by, known, entropy) {
-	if (known && (known.url !== url || toHex(known.terms) !== toHex(terms.content))) throw new DeviceError("this browser is in another federation; leave that one first, on the page about your data.");
+	if (known && (known.url !== url || toHex(known.terms) !== toHex(terms.content))) throw new DeviceError("this browser is in another federation, or in an older version of this one; leave that one first, on the page about your data.");
 	let pinnedBy = by === "invitation" ? by : known?.pinnedBy ?? by;
 	if (known) return {
 		...known,
@@ -2995,7 +3006,7 @@ async function pair(privateBytes) {
 	};
 }
 // src/protocol/report.ts
-var VERSION$1 = 2, ID_BYTES = 16, SHARE_HEADER = 508, NO_RECEIPT = new Uint8Array(64);
+var ID_BYTES = 16, SHARE_HEADER = 540, NO_RECEIPT = new Uint8Array(64), NO_CHALLENGE = new Uint8Array(32);
 async function reportId(token, manifest) {
 	return (await sha256(utf8(`murmura report\0${token}`), manifest)).slice(0, ID_BYTES);
 }
@@ -3003,16 +3014,16 @@ function journalMark(salt, head) {
 	return sha256(utf8("murmura journal\0"), salt, fromHex(head));
 }
 async function sealedShare(share, given) {
-	let { kind, manifest, report, admission } = share, key = fromHex(share.to), tail = Uint8Array.of(kind), info = (part) => concat$1(utf8(`murmura ${part}\0`), manifest, tail, report), payload = await seal(share.payload, key, info("payload"), given?.payload), pass = await seal(await passOf(share, await sha256(payload), admission), key, info("pass"), given?.pass);
-	return concat$1(utf8("ms"), Uint8Array.of(VERSION$1, kind), manifest, report, pass, payload);
+	let { kind, manifest, report, admission } = share, key = fromHex(share.to), tail = Uint8Array.of(kind), info = (part) => concat$1(utf8(`murmura ${part}\0`), manifest, tail, report), payload = await seal(share.payload, key, info("payload"), given?.payload), pass = await seal(await passOf(share, share.proved?.commitment ?? await sha256(payload), admission), key, info("pass"), given?.pass);
+	return concat$1(utf8("ms"), Uint8Array.of(3, kind), manifest, report, pass, payload);
 }
 async function passOf(share, named, admission) {
-	let shown = admission?.shown ?? new Uint8Array(104), signature = admission ? await admission.key.sign("report", share.manifest, share.report, Uint8Array.of(share.kind), named) : new Uint8Array(64);
-	return concat$1(share.ticket, share.receipt, share.mark, shown, named, signature);
+	let shown = admission?.shown ?? new Uint8Array(104), signature = admission ? await admission.key.sign("report", share.manifest, share.report, Uint8Array.of(share.kind), named) : new Uint8Array(64), challenge = share.proved?.challenge ?? NO_CHALLENGE;
+	return concat$1(share.ticket, share.receipt, share.mark, shown, named, challenge, signature);
 }
 function letter(parts) {
 	let { manifest, report, ticket, mark, payload } = parts;
-	return concat$1(utf8("ml"), Uint8Array.of(VERSION$1, 0), manifest, report, ticket, mark, payload);
+	return concat$1(utf8("ml"), Uint8Array.of(3, 0), manifest, report, ticket, mark, payload);
 }
 // src/device/records.ts
 var Records = class {
@@ -3067,7 +3078,7 @@ var Records = class {
 };
 async function checkReceipt(receipt, terms) {
 	let keys = terms.readable ? [terms.fields.coordinator] : terms.aggregators.map((one) => one.key), mark = await journalMark(fromHex(receipt.salt), receipt.head), content = concat$1(fromHex(receipt.manifest), fromHex(receipt.report), mark);
-	for (let [place, key] of keys.entries()) await checkSignature(key, "receipt", content, fromHex(receipt.signatures[place] ?? ""));
+	for (let [place, key] of keys.entries()) await checkSignature(key, "receipt", place === 0 ? concat$1(content, fromHex(receipt.proved ?? "")) : content, fromHex(receipt.signatures[place] ?? ""));
 }
 function number(n) {
 	return String(n).padStart(9, "0");
@@ -3214,6 +3225,7 @@ function readValues(one, seen, start, length, scale) {
 		case "uint32":
 			for (let n = 0; n < length; n++) values[n] = seen.getUint32(start + 4 * n, !0);
 			return values;
+		case "uint64": throw malformed(`'${one.name}' must travel in shares, which have no tables.`);
 	}
 }
 function spread(one, values, listed) {
@@ -3236,7 +3248,7 @@ function readDescription(content) {
 		clients,
 		interactions,
 		people
-	].every(whole)) throw malformed("a description must have the fields of docs/wire.md, but has not.");
+	].every(whole) || people === 0) throw malformed("a description must have the fields of docs/wire.md, but has not.");
 	let n = items.length;
 	if (!listed.every((item, place) => whole(item) && item < n && (place === 0 || item > listed[place - 1]))) throw malformed("the listed items must be numbers of items, ascending, but are not.");
 	let info = {
@@ -3523,39 +3535,126 @@ async function begun(request, storage, clock) {
 		entry
 	};
 }
-// src/device/upload.ts
-async function uploadMessages(terms, url, vector, seed) {
-	let ring = new Ring(terms.channel.ring, vector.length), [first, second] = terms.aggregators;
-	if (!first || !second) {
-		let payload = ring.pack(vector);
-		return [{
-			url: `${url}/letters`,
-			purpose: "letter",
-			payload,
-			aggregator: null,
-			length: payload.length + 148
-		}];
+// src/device/proved_half.ts
+var ProvedHalf = class ProvedHalf {
+	claim;
+	circuit;
+	follows;
+	vector;
+	secret;
+	trainer;
+	first;
+	constructor(claim, circuit, follows, vector, secret, trainer, first) {
+		this.claim = claim, this.circuit = circuit, this.follows = follows, this.vector = vector, this.secret = secret, this.trainer = trainer, this.first = first;
 	}
-	let other = ring.pack(await otherShare(vector, seed, ring)), share = (purpose, to, payload) => ({
+	static async of(phase, vector, secret, trainer) {
+		let claim = phase.claim, circuit = circuitOf(claim), follows = phase.follows !== "" && circuit.linked > 0, first = await trainer.commit({
+			claim,
+			vector,
+			secret
+		});
+		return new ProvedHalf(claim, circuit, follows, vector, secret, trainer, first);
+	}
+	get commitment() {
+		return this.first.slice(32);
+	}
+	get length() {
+		return payloadBytes(this.circuit, this.follows);
+	}
+	read(answer) {
+		let needed = 96 + checkBytes(this.circuit, this.follows);
+		if (answer.length !== needed) throw malformed(`an answer to a seed must have ${needed} bytes, but has ${answer.length}; take no part.`);
+		let challenge = answer.slice(64, 96);
+		return {
+			receipt: answer.slice(0, 64),
+			covered: concat$1(this.commitment, challenge),
+			challenge,
+			check: answer.slice(96)
+		};
+	}
+	second({ challenge, check }) {
+		let { claim, vector, secret } = this;
+		return this.trainer.prove({
+			claim,
+			vector,
+			secret,
+			challenge,
+			check
+		});
+	}
+	async linkedAfter(before, manifest, phase) {
+		if (!this.circuit.linked) return before;
+		let digest = await sha256Hex(packed(this.vector.slice(0, this.circuit.linked))), here = {
+			phase: phase.follows || phase.name,
+			window: manifest.window,
+			digest
+		}, same = before?.phase === here.phase && before.window === here.window && before.digest === here.digest;
+		if (phase.follows && !same) throw new DeviceError(`what is shared must be what phase '${phase.follows}' counted, but it has changed since; this device sits the exchange out.`);
+		return here;
+	}
+};
+// src/device/upload.ts
+async function preparedUpload(terms, url, phase, { vector, packed }, seed, trainer) {
+	let [first, second] = terms.aggregators;
+	if (!first || !second) {
+		let length = packed.length + 148;
+		return {
+			messages: [{
+				url: `${url}/letters`,
+				purpose: "letter",
+				payload: packed,
+				aggregator: null,
+				length
+			}],
+			proved: null
+		};
+	}
+	let share = (purpose, to, payload) => ({
 		url: `${to.url}/reports`,
 		purpose,
 		payload,
 		aggregator: to,
 		length: payload.length + SHARE_HEADER
 	});
-	return [share("seed share", first, seed), share("vector share", second, other)];
+	if (vector instanceof BigUint64Array) {
+		let proved = await ProvedHalf.of(phase, vector, seed, trainer), empty = share("vector share", second, new Uint8Array());
+		return {
+			messages: [share("seed share", first, proved.first), {
+				...empty,
+				length: empty.length + proved.length
+			}],
+			proved
+		};
+	}
+	let ring = new Ring(terms.channel.ring, vector.length), other = ring.pack(await otherShare(vector, seed, ring));
+	return {
+		messages: [share("seed share", first, seed), share("vector share", second, other)],
+		proved: null
+	};
 }
-async function sealed(message, kind, by) {
-	let { payload, aggregator } = message;
-	return aggregator ? sealedShare({
-		...by,
-		kind,
-		payload,
-		to: aggregator.sealing_key
-	}) : letter({
-		...by,
-		payload
-	});
+async function sentInOrder({ messages, proved }, terms, by, post) {
+	let signatures = [], answer = null;
+	for (let [kind, message] of messages.entries()) {
+		let payload = answer && proved ? await proved.second(answer) : message.payload, { aggregator } = message, said = await post(message, aggregator ? await sealedShare({
+			...by,
+			kind,
+			receipt: signatures.at(-1) ?? NO_RECEIPT,
+			payload,
+			proved: answer && {
+				commitment: proved.commitment,
+				challenge: answer.challenge
+			},
+			to: aggregator.sealing_key
+		}) : letter({
+			...by,
+			payload
+		})), first = proved && kind === 0 ? proved.read(said) : null, signed = first?.receipt ?? said, covered = concat$1(by.manifest, by.report, by.mark, first?.covered ?? new Uint8Array());
+		await checkSignature(aggregator?.key ?? terms.fields.coordinator, "receipt", covered, signed), signatures.push(signed), answer ??= first;
+	}
+	return {
+		signatures,
+		proved: answer?.covered ?? new Uint8Array()
+	};
 }
 function digestOf(messages) {
 	return sha256Hex(concat$1(...messages.map((one) => one.payload)));
@@ -3631,7 +3730,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			report,
 			allowed,
 			sendAt: clock() + manifest.hold + manifest.spread * draw
-		}, again = before.pending?.manifest === manifest.name ? before.pending : null, seed = again ? fromHex(again.seed) : entropy(32), salt = again ? fromHex(again.salt) : entropy(SALT_BYTES), trained = await this.train(work, before, seed), digest = await digestOf(trained.messages);
+		}, again = before.pending?.manifest === manifest.name ? before.pending : null, seed = again ? fromHex(again.seed) : entropy(32), salt = again ? fromHex(again.salt) : entropy(SALT_BYTES), trained = await this.train(work, before, seed), digest = await digestOf(trained.prepared.messages);
 		if (again && again.digest !== digest) throw new RefusedError("duplicate", "what would be sent is not what was prepared before the crash.");
 		return this.upload(work, trained, {
 			manifest: manifest.name,
@@ -3691,30 +3790,33 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			channel: this.terms.channel,
 			largest: manifest.largest,
 			multiplier: this.terms.fields.noise.multipliers[phase.name] ?? 0
-		}), shown = Array.from(history.item).filter((_, row) => result.shown[row]), sent = [...new Set([...memory.sent, ...shown])].sort((a, b) => a - b), ever = new Set(sent);
+		}), shown = Array.from(history.item).filter((_, row) => result.shown[row]), sent = [...new Set([...memory.sent, ...shown])].sort((a, b) => a - b), ever = new Set(sent), disclosed = history.item.length ? history.item.filter((item) => ever.has(item)).length / history.item.length : 0, prepared = await preparedUpload(this.terms, url, phase, result, seed, this.around.trainer), before = memory.linked ?? null;
 		return {
 			result,
 			history,
 			joined,
 			sent,
-			disclosed: history.item.length ? history.item.filter((item) => ever.has(item)).length / history.item.length : 0,
-			messages: await uploadMessages(this.terms, url, result.vector, seed)
+			disclosed,
+			prepared,
+			linked: prepared.proved ? await prepared.proved.linkedAfter(before, manifest, phase) : before
 		};
 	}
 	async upload(work, trained, pending, again) {
 		let { manifest, phase } = work, { noise } = this.terms.fields, multiplier = noise.multipliers[phase.name] ?? 0, memory = await this.records.memory();
 		if (!again) {
+			let { joined, sent, linked } = trained;
 			memory = spending({
 				...memory,
 				pending,
-				joined: trained.joined,
-				sent: trained.sent
+				joined,
+				sent,
+				linked
 			}, multiplier);
 			let window = phase.repeat === null ? -1 : manifest.window, counts = phase.repeat !== null || isNoisy(noise);
 			memory = await this.records.keep(counts ? answering(memory, phase.name, window) : memory);
 		}
 		await this.wait(work);
-		let bytes = trained.messages.reduce((sum, one) => sum + one.length, 0), { disclosed, result } = trained, spent = isNoisy(noise) ? epsilonSpent(memory, noise.delta) : Infinity, entry = {
+		let bytes = trained.prepared.messages.reduce((sum, one) => sum + one.length, 0), { disclosed, result } = trained, spent = isNoisy(noise) ? epsilonSpent(memory, noise.delta) : Infinity, entry = {
 			time: new Date(1e3 * this.around.clock()).toISOString().replace(/\.\d+Z$/, "+00:00"),
 			round: manifest.round,
 			phase: phase.name,
@@ -3724,9 +3826,9 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			disclosed,
 			epsilon: Number.isFinite(spent) ? spent : null,
 			delta: isNoisy(noise) ? noise.delta : null
-		}, byItem = phase.sends.tables.some((one) => one.space === "item"), { item, consent } = trained.history, items = Array.from(item).filter((_, row) => byItem ? result.shown[row] : consent[row] > 0);
+		}, byItem = phase.sends.tables.some((one) => one.space === "item"), { item, consent } = trained.history, rows = Array.from(item).filter((_, row) => byItem ? result.shown[row] : consent[row] > 0), items = result.update.own ? Array.from(result.update.own) : rows;
 		memory = await this.records.note(exchanging(memory, manifest.round, phase.name), entry, items);
-		let receipts = await this.send(work, trained.messages, await journalMark(fromHex(pending.salt), memory.head)), learned = dealtWith({
+		let mark = await journalMark(fromHex(pending.salt), memory.head), { signatures, proved } = await this.send(work, trained.prepared, mark), learned = dealtWith({
 			...await this.records.memory(),
 			state: result.state
 		}, manifest.serial, manifest.name);
@@ -3736,7 +3838,8 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			report: toHex(work.report),
 			head: memory.head,
 			salt: pending.salt,
-			signatures: receipts.map(toHex)
+			signatures: signatures.map(toHex),
+			proved: toHex(proved)
 		}, learned), {
 			kind: "sent",
 			round: manifest.round,
@@ -3753,26 +3856,24 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 		for (let left = sendAt - clock(); left > 0; left = sendAt - clock()) await sleep(Math.min(left, 1)), await this.requireConsent(work.allowed);
 		await this.requireConsent(work.allowed);
 	}
-	async send(work, messages, mark) {
-		let { manifest, report, ticket } = work, receipts = [];
-		for (let [kind, message] of messages.entries()) {
-			let receipt = receipts.at(-1) ?? NO_RECEIPT, { admission } = this, body = await sealed(message, kind, {
-				manifest: manifest.hash,
-				report,
-				ticket,
-				receipt,
-				mark,
-				admission
-			}), request = {
+	async send(work, prepared, mark) {
+		let { manifest, report, ticket, allowed } = work, by = {
+			manifest: manifest.hash,
+			report,
+			ticket,
+			mark,
+			admission: this.admission
+		};
+		return sentInOrder(prepared, this.terms, by, async ({ url, purpose }, body) => {
+			let request = {
 				method: "POST",
-				url: message.url,
+				url,
 				body,
-				purpose: message.purpose,
+				purpose,
 				round: manifest.round
-			}, signed = (await this.patiently(request, manifest, work.allowed)).body;
-			await checkSignature(message.aggregator?.key ?? this.terms.fields.coordinator, "receipt", concat$1(manifest.hash, report, mark), signed), receipts.push(signed);
-		}
-		return receipts;
+			};
+			return (await this.patiently(request, manifest, allowed)).body;
+		});
 	}
 	async requireConsent(allowed) {
 		let now = await this.records.permission();
@@ -3832,7 +3933,7 @@ async function refreshModel(of, records, send) {
 }
 // src/device/preview.ts
 async function preview(of, { trainer, entropy }) {
-	let { identity, terms, memory, permission, manifest } = of, { fields } = terms, found = await of.downloads.offline(), info = found?.info ?? (await of.downloads.description()).info, phases = methodOf(fields).phases(info), phase = phases.find(({ name }) => name === manifest?.phase) ?? (found ? phases.at(-1) : phases[0]), { history } = heldHistory(of.likes, info, memory.joined, permission, identity.secret), made = await trainer.train({
+	let { identity, terms, memory, permission, manifest } = of, { fields } = terms, found = await of.downloads.offline(), described = found?.info ?? (await of.downloads.description()).info, info = manifest?.counts && !described.counts ? await of.downloads.info(manifest) : described, phases = methodOf(fields).phases(info), phase = phases.find(({ name }) => name === manifest?.phase) ?? (found ? phases.at(-1) : phases[0]), { history } = heldHistory(of.likes, info, memory.joined, permission, identity.secret), made = await trainer.train({
 		of: {
 			method: fields.method,
 			settings: fields.settings
@@ -3847,12 +3948,12 @@ async function preview(of, { trainer, entropy }) {
 		channel: terms.channel,
 		largest: manifest?.largest ?? info.clients,
 		multiplier: fields.noise.multipliers[phase.name] ?? 0
-	}), sent = await uploadMessages(terms, identity.url, made.vector, entropy(32)), messages = [{
+	}), sent = await preparedUpload(terms, identity.url, phase, made, entropy(32), trainer), messages = [{
 		to: `${identity.url}/tickets`,
 		purpose: "ticket",
 		bytes: 48,
 		content: new Uint8Array(48)
-	}, ...sent.map(({ url, purpose, length, payload }) => ({
+	}, ...sent.messages.map(({ url, purpose, length, payload }) => ({
 		to: url,
 		purpose,
 		bytes: length,
@@ -3866,12 +3967,20 @@ async function preview(of, { trainer, entropy }) {
 		rows: made.rows,
 		bytes: messages.reduce((sum, one) => sum + one.bytes, 0),
 		messages,
-		update: decoded(made.update.tables, made.update.scalars),
+		update: decoded(made.update, phase.name),
 		vector: made.vector
 	};
 }
-function decoded(tables, scalars) {
-	return {
+function decoded({ tables, scalars, own }, phase) {
+	return own ? {
+		tables: [{
+			name: phase,
+			width: 1,
+			index: own,
+			values: new Float64Array(own.length).fill(1)
+		}],
+		scalars
+	} : {
 		tables: Object.entries(tables).map(([name, { index, values }]) => ({
 			name,
 			width: index.length ? values.length / index.length : 0,
@@ -4268,14 +4377,14 @@ function workerTrainer(worker) {
 		let one = waiting.get(data.id);
 		waiting.delete(data.id), data.error === void 0 ? one?.resolve(data.result) : one?.reject(new DeviceError(data.error));
 	};
-	function ask(request) {
+	function ask(work) {
 		let id = asked++;
 		return new Promise((resolve, reject) => {
 			waiting.set(id, {
 				resolve,
 				reject
 			}), worker.postMessage({
-				...request,
+				...work,
 				id
 			});
 		});
@@ -4287,6 +4396,14 @@ function workerTrainer(worker) {
 		}),
 		rank: (request) => ask({
 			kind: "rank",
+			request
+		}),
+		commit: (request) => ask({
+			kind: "commit",
+			request
+		}),
+		prove: (request) => ask({
+			kind: "prove",
 			request
 		})
 	};
@@ -4584,7 +4701,7 @@ var texts = {
 		steps: [
 			["You like", "Your likes, and what this browser learned of your taste, stay here."],
 			["It learns", "Your browser takes the public model, the same for everyone, and works out how it would change for you."],
-			["It splits", "The change is cut into two halves of random numbers, each sealed for one machine. One half tells nothing."],
+			["It splits", "The change is cut into two halves of random numbers, each sealed for one machine. One half tells nothing. Exact sums need a proof that the halves follow the rules; it tells nothing else."],
 			["They add up", "Each machine adds the halves of everyone. Only both sums together mean something: how all changed it."]
 		],
 		picture: "Three people and two machines: move a number, and see what each machine gets",
@@ -5516,7 +5633,7 @@ function text({ phase, pi, messages, update, vector }) {
 		})),
 		tables,
 		vector: [...vector]
-	}, null, 1);
+	}, (_, value) => typeof value == "bigint" ? String(value) : value, 1);
 }
 // src/ui/screens/share.tsx
 var STOPS = [

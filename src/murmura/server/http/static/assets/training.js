@@ -62,6 +62,7 @@ var DeviceError = class extends Error {
 	"method",
 	"duplicate",
 	"replay",
+	"invalid",
 	"left-out",
 	"released",
 	"too-few",
@@ -135,7 +136,8 @@ var BYTES = {
 	float16: 2,
 	float32: 4,
 	float64: 8,
-	uint32: 4
+	uint32: 4,
+	uint64: 8
 };
 function table(name, space, rows, width, dtype = "float32", more = {}) {
 	return {
@@ -467,6 +469,7 @@ function phase(name, sends, more = {}) {
 		part: 1,
 		follows: "",
 		longest: null,
+		claim: null,
 		...more
 	};
 }
@@ -477,9 +480,10 @@ function heldRows(of, update, history) {
 }
 function checkConsent(of, update, history, features) {
 	let open = new Set(features && Array.from(history.item).flatMap((item, row) => history.consent[row] > 0 ? Array.from(featuresOf(features, item)) : [])), unshared = new Set(history.item.filter((_, row) => history.consent[row] === 0));
+	if (update.own?.some((item) => unshared.has(item))) throw new DeviceError("what is proved must not hold an item its owner does not share, but does.");
 	for (let one of of.sends.tables) {
 		if (one.space === "feature" && update.tables[one.name].index.some((row) => !open.has(row))) throw new DeviceError(`the table '${one.name}' must hold features of shared items alone, but holds others.`);
-		if (one.space === "item" && update.tables[one.name].index.some((row) => unshared.has(row))) throw new DeviceError(`the table '${one.name}' must not hold a row of an item its owner does not share, but does.`);
+		if (one.space === "item" && update.tables[one.name]?.index.some((row) => unshared.has(row))) throw new DeviceError(`the table '${one.name}' must not hold a row of an item its owner does not share, but does.`);
 	}
 }
 // src/methods/cfpl.ts
@@ -652,51 +656,12 @@ function releasedCounts(model) {
 	return counts.some((count) => count > 0) ? counts : null;
 }
 function countedRows(of, update, history) {
-	let held = new Set(of.name === "counts" ? update.tables.counts.index : []);
+	let held = new Set(of.name === "counts" ? update.own ?? update.tables.counts.index : []);
 	return Array.from(history.item, (item) => held.has(item));
 }
-// src/methods/packing.ts
-var WORD = 32, PackedPairs = class {
-	counts;
-	items;
-	words;
-	ranks = new Map();
-	bits;
-	place;
-	base;
-	constructor(counts, least) {
-		this.counts = counts;
-		let there = counts.flatMap((count, item) => count >= Math.max(1, least) ? [item] : []);
-		this.items = there.sort((a, b) => counts[a] - counts[b] || a - b), this.items.forEach((item, rank) => this.ranks.set(item, rank)), this.bits = this.items.map((item) => counts[item].toString(2).length);
-		let n = this.items.length;
-		this.place = [], this.base = [];
-		let word = 0, inBlock = 0;
-		for (let a = 0; a < n; a++) a && this.bits[a] !== this.bits[a - 1] && (word += Math.ceil(inBlock / this.each(a - 1)), inBlock = 0), this.place.push(inBlock - a - 1), this.base.push(word), inBlock += n - 1 - a;
-		this.words = n < 2 ? 0 : word + Math.ceil(inBlock / this.each(n - 1));
-	}
-	pack(own) {
-		let words = new Uint32Array(this.words), mine = [];
-		for (let item of own) this.ranks.has(item) && mine.push(this.ranks.get(item));
-		return mine.sort((a, b) => a - b), mine.forEach((a, at) => {
-			for (let b of mine.slice(at + 1)) this.add(words, a, b, 1);
-		}), words;
-	}
-	bounds() {
-		let most = new Uint32Array(this.words), n = this.items.length;
-		for (let a = 0; a < n - 1; a++) for (let b = a + 1; b < n; b++) this.add(most, a, b, this.counts[this.items[a]]);
-		return most;
-	}
-	add(words, a, b, times) {
-		let counter = this.place[a] + b, each = this.each(a), word = this.base[a] + Math.floor(counter / each);
-		words[word] = words[word] + times * 2 ** (this.bits[a] * (counter % each));
-	}
-	each(rank) {
-		return Math.floor(WORD / this.bits[rank]);
-	}
-};
 // src/methods/pair_scores.ts
 function pairScores(s, model, own, time) {
-	let counts = model.counts, items = weighed(s, counts), parts = weights(s, model, items.length), places = new Map(items.map((item, place) => [item, place])), known = parts.length ? own.flatMap((item, row) => places.has(item) ? [row] : []) : [];
+	let counts = model.counts, items = weighed(s, counts), parts = weights$1(s, model, items.length), places = new Map(items.map((item, place) => [item, place])), known = parts.length ? own.flatMap((item, row) => places.has(item) ? [row] : []) : [];
 	if (!known.length) return Float32Array.from(counts);
 	let z = recency(time ?? own.map(() => 0), s.recency);
 	return scoresOfPart(items, counts, parts.map(({ share, weigh }) => {
@@ -713,7 +678,7 @@ function scoresOfPart(items, counts, found, discount) {
 	return discount && items.forEach((item, n) => mixed[n] = mixed[n] - discount * Math.log(counts[item] + 1)), withOthers(mixed, items, counts);
 }
 function weightsTo(s, model, item, own) {
-	let items = weighed(s, model.counts), parts = weights(s, model, items.length), target = items.indexOf(item);
+	let items = weighed(s, model.counts), parts = weights$1(s, model, items.length), target = items.indexOf(item);
 	if (target < 0 || parts.length !== 1) return null;
 	let places = new Map(items.map((one, place) => [one, place])), scores = new Float64Array(items.length);
 	return Float64Array.from(own, (one) => {
@@ -721,7 +686,7 @@ function weightsTo(s, model, item, own) {
 		return place === void 0 ? 0 : (scores.fill(0), parts[0].weigh(place, scores, 1), scores[target]);
 	});
 }
-function weights(s, model, n) {
+function weights$1(s, model, n) {
 	let parts = [], { ease, neighbours, similarity } = model;
 	return ease && parts.push({
 		share: s.ease,
@@ -759,12 +724,162 @@ function recency(time, power) {
 		return (1 + newer + (same - 1) / 2) ** -power;
 	}) : time.map(() => 1);
 }
-// src/methods/cooccurrence.ts
-var Cooccurrence = class Cooccurrence {
+// src/proofs/field.ts
+var MODULUS = 2n ** 64n - 2n ** 32n + 1n, TWO_POWER = 2 ** 32, GENERATOR = power(7n, (MODULUS - 1n) / BigInt(TWO_POWER));
+function reduced(value) {
+	let rest = value % MODULUS;
+	return rest < 0n ? rest + MODULUS : rest;
+}
+function power(base, exponent) {
+	let result = 1n;
+	for (let left = exponent, square = base; left > 0n; left >>= 1n) left & 1n && (result = result * square % MODULUS), square = square * square % MODULUS;
+	return result;
+}
+function inverse(value) {
+	return power(value, MODULUS - 2n);
+}
+function rootOfUnity(order) {
+	return power(GENERATOR, BigInt(TWO_POWER / order));
+}
+function inner(a, b) {
+	let found = 0n;
+	for (let i = 0; i < a.length; i++) a[i] && b[i] && (found += a[i] * b[i]);
+	return found % MODULUS;
+}
+function total(a) {
+	let found = 0n;
+	for (let one of a) found += one;
+	return found % MODULUS;
+}
+function difference(a, b) {
+	return a >= b ? a - b : a + MODULUS - b;
+}
+function less(a, b) {
+	let result = new BigUint64Array(a.length);
+	for (let i = 0; i < a.length; i++) result[i] = difference(a[i], b[i]);
+	return result;
+}
+function joined(...parts) {
+	let whole = new BigUint64Array(parts.reduce((length, part) => length + part.length, 0)), at = 0;
+	for (let part of parts) whole.set(part, at), at += part.length;
+	return whole;
+}
+function packed(numbers) {
+	let bytes = new Uint8Array(8 * numbers.length), to = new DataView(bytes.buffer);
+	return numbers.forEach((value, place) => to.setBigUint64(8 * place, value, !0)), bytes;
+}
+async function expanded(seed, count) {
+	let key = await crypto.subtle.importKey("raw", concat(seed), "AES-CTR", !1, ["encrypt"]), found = new BigUint64Array(count), taken = 0;
+	for (let block = 0; taken < count;) {
+		let blocks = Math.ceil((count - taken) / 2) + 1, counter = new Uint8Array(16);
+		new DataView(counter.buffer).setBigUint64(8, BigInt(block));
+		let zeros = new Uint8Array(16 * blocks), stream = await crypto.subtle.encrypt({
+			name: "AES-CTR",
+			counter,
+			length: 128
+		}, key, zeros), words = new DataView(stream);
+		for (let at = 0; at < stream.byteLength && taken < count; at += 8) {
+			let word = words.getBigUint64(at, !0);
+			word < MODULUS && (found[taken++] = word);
+		}
+		block += blocks;
+	}
+	return found;
+}
+// src/proofs/pair_words.ts
+function countersInAWord(base) {
+	let k = 0;
+	for (let power = base; power <= MODULUS; power *= base) k++;
+	return k;
+}
+var PairWords = class {
+	bounds;
+	diagonal;
+	words;
+	groups;
+	classes = [];
+	start = [];
+	constructor(bounds, diagonal = !1) {
+		this.bounds = bounds, this.diagonal = diagonal;
+		let n = bounds.length, sizes = bounds.map((bound) => countersInAWord(BigInt(bound) + 1n)), [words, groups] = [0, 0];
+		for (let first = 0, end = 0; first < n; first = end) {
+			for (; end < n && sizes[end] === sizes[first];) end++;
+			let size = sizes[first], base = BigInt(bounds[end - 1]) + 1n, powers = Array.from({ length: size }, (_, digit) => base ** BigInt(digit)), count = Math.ceil((n - first) / size);
+			for (let i = first; i < end; i++) this.start.push(words), words += count - Math.floor((i - first) / size);
+			this.classes.push({
+				first,
+				end,
+				size,
+				powers,
+				group: groups
+			}), groups += count;
+		}
+		[this.words, this.groups] = [words, groups];
+	}
+	get ranks() {
+		return this.bounds.length;
+	}
+	wordsOf([first, end]) {
+		return [this.startOf(first), this.startOf(end)];
+	}
+	rowsOf(part, parts) {
+		let at = (number) => {
+			let cut = Math.floor(this.words * number / parts), found = this.start.findIndex((start) => start >= cut);
+			return found < 0 ? this.ranks : found;
+		};
+		return [at(part), part === parts - 1 ? this.ranks : at(part + 1)];
+	}
+	addInto(words, own, weight = 1n) {
+		own.forEach((i, at) => {
+			let { first, size, powers } = this.classOf(i), row = this.start[i] - Math.floor((i - first) / size);
+			for (let other = this.diagonal ? at : at + 1; other < own.length; other++) {
+				let place = own[other] - first, word = row + Math.floor(place / size);
+				words[word] = words[word] + weight * powers[place % size];
+			}
+		});
+	}
+	rowSums(x, t) {
+		let n = this.ranks, sums = new BigUint64Array(n);
+		for (let { first, end, size, powers, group } of this.classes) {
+			let after = 0n;
+			for (let g = Math.ceil((n - first) / size) - 1; g >= 0; g--) {
+				let factor = t[group + g], part = 0n;
+				for (let i = Math.min(first + (g + 1) * size, n) - 1; i >= first + g * size; i--) {
+					let above = part;
+					part = (part + powers[i - first - g * size] * x[i]) % MODULUS, i < end && (sums[i] = (after + factor * (this.diagonal ? part : above)) % MODULUS);
+				}
+				after = (after + factor * part) % MODULUS;
+			}
+		}
+		return sums;
+	}
+	wordSum(words, r, t) {
+		let found = 0n;
+		for (let { first, end, size, group } of this.classes) for (let i = first; i < end; i++) {
+			let own = group + Math.floor((i - first) / size), row = words.subarray(this.start[i], this.startOf(i + 1));
+			found += r[i] * inner(row, t.subarray(own, own + row.length));
+		}
+		return found % MODULUS;
+	}
+	startOf(rank) {
+		return this.start[rank] ?? this.words;
+	}
+	classOf(rank) {
+		return this.classes.find(({ end }) => rank < end);
+	}
+}, RankedItems = class {
+	items;
+	bounds;
+	pairs;
+	constructor(counts, least) {
+		let there = counts.flatMap((count, item) => count >= Math.max(1, least) ? [item] : []);
+		this.items = there.sort((a, b) => counts[a] - counts[b] || a - b), this.bounds = this.items.map((item) => counts[item]), this.pairs = new PairWords(this.bounds);
+	}
+}, Cooccurrence = class Cooccurrence {
 	s;
 	releasesCounts = !0;
 	usesFeatures = !1;
-	packed = null;
+	ranking = null;
 	constructor(s) {
 		this.s = s;
 	}
@@ -789,15 +904,11 @@ var Cooccurrence = class Cooccurrence {
 		let exact = { exact: {
 			most: info.people,
 			of: "device"
-		} }, counts = message([table("counts", "item", info.items, 1, "uint32", exact)]), pairs = this.pairPhases.map((name) => phase(name, message(this.pairTables(info, name)), {
-			repeat: 1,
-			fetchesModel: !1,
-			part: 1 / this.s.parts,
-			follows: "counts"
-		}));
+		} }, counts = message([table("counts", "item", info.items, 1, "uint32", exact)]), pairs = this.pairPhases.map((name, part) => this.pairPhase(info, name, part));
 		return [phase("counts", counts, {
 			repeat: 1,
-			fetchesModel: !1
+			fetchesModel: !1,
+			claim: this.countsClaim(info)
 		}), ...pairs];
 	}
 	publishes(info) {
@@ -818,39 +929,25 @@ var Cooccurrence = class Cooccurrence {
 		return { counted: new Uint8Array(info.items) };
 	}
 	clientStep(context, state, history, rng) {
-		let { cap } = this.s, shared = sharedItems(history, rng, this.s.value_from);
+		let shared = sharedItems(history, rng, this.s.value_from);
 		if (context.phase === "counts") {
-			let counted = new Uint8Array(context.info.items), some = shared.filter((_, place) => !cap || (place + 1) * cap % shared.length < cap);
-			some.forEach((item) => counted[item] = 1);
-			let rows = {
-				index: some,
-				values: new Uint32Array(some.length).fill(1)
-			};
-			return {
+			let counted = new Uint8Array(context.info.items), some = evenly(shared, this.s.cap);
+			return some.forEach((item) => counted[item] = 1), {
 				state: { counted },
 				update: {
-					tables: { counts: rows },
-					scalars: {}
+					tables: {},
+					scalars: {},
+					own: some
 				}
 			};
 		}
-		let layout = this.layout(context.info);
-		if (!layout || !this.words(layout.pairs, context.phase).length) return {
-			state,
-			update: {
-				tables: {},
-				scalars: {}
-			}
-		};
-		let counted = state.counted, words = layout.pairs.pack(shared.filter((item) => counted[item])), [start, end] = this.words(layout.pairs, context.phase).range;
+		let counted = state.counted;
 		return {
 			state,
 			update: {
-				tables: { pairs: {
-					index: Int32Array.from({ length: end - start }, (_, n) => n),
-					values: words.slice(start, end)
-				} },
-				scalars: {}
+				tables: {},
+				scalars: {},
+				own: shared.filter((item) => counted[item])
 			}
 		};
 	}
@@ -876,35 +973,46 @@ var Cooccurrence = class Cooccurrence {
 	get pairPhases() {
 		return this.s.parts > 1 ? Array.from({ length: this.s.parts }, (_, n) => `pairs-${n + 1}`) : ["pairs"];
 	}
-	pairTables(info, name) {
-		let layout = this.layout(info);
-		if (!layout) return [];
-		let { range: [start, end], length } = this.words(layout.pairs, name), most = layout.bounds.slice(start, end);
-		return length ? [table("pairs", "dense", length, 1, "uint32", { exact: {
-			most,
-			of: "sum"
-		} })] : [];
+	pairPhase(info, name, part) {
+		let asked = {
+			repeat: 1,
+			fetchesModel: !1,
+			part: 1 / this.s.parts,
+			follows: "counts"
+		}, ranked = this.ranked(info);
+		if (!ranked || ranked.items.length < 2) return phase(name, message([]), asked);
+		let rows = ranked.pairs.rowsOf(part, this.s.parts), [start, end] = ranked.pairs.wordsOf(rows);
+		if (end === start) return phase(name, message([]), asked);
+		let places = new Map(info.listed.map((item, place) => [item, place])), claim = {
+			kind: "pairs",
+			counted: this.countsClaim(info),
+			ranked: ranked.items.map((item) => places.get(item)),
+			bounds: ranked.bounds,
+			rows: this.s.parts > 1 ? rows : null
+		};
+		return phase(name, message([table("pairs", "dense", end - start, 1, "uint64")]), {
+			...asked,
+			claim
+		});
 	}
-	words(pairs, name) {
-		let part = this.pairPhases.indexOf(name), at = (n) => Math.floor(pairs.words * n / this.s.parts);
+	countsClaim({ listed, people }) {
 		return {
-			range: [at(part), at(part + 1)],
-			length: at(part + 1) - at(part)
+			kind: "counts",
+			items: listed,
+			people,
+			cap: Math.min(this.s.cap || listed.length, listed.length)
 		};
 	}
-	layout(info) {
-		if (info.counts === null) return null;
-		if (this.packed?.counts !== info.counts) {
-			let pairs = new PackedPairs(info.counts, this.s.least);
-			this.packed = {
-				counts: info.counts,
-				pairs,
-				bounds: pairs.bounds()
-			};
-		}
-		return this.packed;
+	ranked({ counts }) {
+		return counts === null ? null : (this.ranking?.counts !== counts && (this.ranking = {
+			counts,
+			ranked: new RankedItems(counts, this.s.least)
+		}), this.ranking.ranked);
 	}
 };
+function evenly(items, cap) {
+	return items.filter((_, place) => !cap || (place + 1) * cap % items.length < cap);
+}
 function weighed(s, counts) {
 	let every = Array.from(counts), least = s.features ? 0 : s.least;
 	return every.some((count) => count > 0) ? every.flatMap((count, item) => count >= least ? [item] : []) : [];
@@ -1072,7 +1180,7 @@ var SPREAD = .1, POWER = {
 			feature: new Int32Array(),
 			k: []
 		};
-		let p = counted(features, own), n = counted(features, negatives), best = [...p].map(([f, times]) => ({
+		let p = counted$1(features, own), n = counted$1(features, negatives), best = [...p].map(([f, times]) => ({
 			f,
 			k: gain(this.s.measure, this.s.negatives * times, n.get(f) ?? 0, half),
 			far: hopsOf(features.labels[f]) > 1
@@ -1122,7 +1230,7 @@ var SPREAD = .1, POWER = {
 		return rows.forEach((_, n) => wide.set(values.subarray(n * (width - 1), (n + 1) * (width - 1)), n * width)), wide;
 	}
 };
-function counted(features, items) {
+function counted$1(features, items) {
 	let times = new Map();
 	for (let item of items) for (let f of featuresOf(features, item)) times.set(f, (times.get(f) ?? 0) + 1);
 	return times;
@@ -1463,8 +1571,301 @@ function topK(scores, among, k, keep) {
 	}
 	return k > 0 ? best : [];
 }
-// src/device/reasons.ts
-var NEAREST = 3;
+// src/proofs/circuit.ts
+var RangeBits = class {
+	most;
+	weights;
+	sum;
+	constructor(most) {
+		this.most = most;
+		let powers = Array.from({ length: most.toString(2).length - 1 }, (_, i) => 1n << BigInt(i));
+		this.sum = powers.reduce((sum, one) => sum + one, 0n), this.weights = BigUint64Array.from([...powers, most - this.sum]);
+	}
+	get length() {
+		return this.weights.length;
+	}
+	of(value) {
+		let over = value > this.sum, rest = over ? value - this.weights.at(-1) : value, bits = Array.from({ length: this.length - 1 }, (_, i) => rest >> BigInt(i) & 1n);
+		return BigUint64Array.from([...bits, over ? 1n : 0n]);
+	}
+	value(bits) {
+		return inner(bits, this.weights);
+	}
+}, ProductGadget = class ProductGadget {
+	products;
+	chunk;
+	constructor(products, chunk) {
+		this.products = products, this.chunk = chunk;
+	}
+	static of(products) {
+		let best = null;
+		for (let length = 2; length <= 4096; length *= 2) {
+			let one = new ProductGadget(products, Math.ceil(products / (length - 1)));
+			(!best || one.proofLength < best.proofLength || one.proofLength === best.proofLength && one.calls < best.calls) && (best = one);
+		}
+		return best;
+	}
+	get calls() {
+		return Math.ceil(this.products / this.chunk);
+	}
+	get wireLength() {
+		return 2 ** this.calls.toString(2).length;
+	}
+	get blinds() {
+		return 2 * this.chunk;
+	}
+	get proofLength() {
+		return this.blinds + 2 * this.wireLength - 1;
+	}
+	get verifierLength() {
+		return this.blinds + 2;
+	}
+	forbids(point) {
+		return power(point, BigInt(2 * this.wireLength)) === 1n;
+	}
+	prove(a, b, blinds) {
+		let length = this.wireLength, polynomial = new BigUint64Array(2 * length - 1), add = (at, value) => polynomial[at] = (polynomial[at] + value) % MODULUS;
+		for (let j = 0; j < this.chunk; j++) {
+			let left = this.wire(a, blinds[2 * j], j), right = this.wire(b, blinds[2 * j + 1], j);
+			left.forEach((value, k) => add(2 * k, value * right[k]));
+			let [evens, odds] = [between(left), between(right)];
+			for (let k = 0; k < length - 1; k++) add(2 * k + 1, evens[k] * odds[k]);
+		}
+		let proof = new BigUint64Array(this.proofLength);
+		return proof.set(blinds), proof.set(polynomial, this.blinds), proof;
+	}
+	query({ a, b, linear }, proof, point) {
+		if (this.forbids(point)) throw RangeError("the point of a test must be no root of unity");
+		let { chunk, calls, wireLength: length } = this, polynomial = proof.subarray(this.blinds), verifier = new BigUint64Array(this.verifierLength), add = (at, value) => verifier[at] = (verifier[at] + value) % MODULUS;
+		add(0, reduced(linear));
+		for (let call = 1; call <= calls; call++) add(0, polynomial[2 * call]);
+		let wires = weights(length, point);
+		for (let j = 0; j < this.blinds; j++) add(1 + j, wires[0] * proof[j]);
+		a.forEach((value, k) => {
+			let weight = wires[1 + Math.floor(k / chunk)];
+			add(1 + k % chunk * 2, weight * value), add(2 + k % chunk * 2, weight * b[k]);
+		});
+		let [whole, root] = [weights(2 * length, point), rootOfUnity(2 * length)], [last, turned] = [0n, 1n];
+		return polynomial.forEach((value, k) => {
+			add(2 * chunk + 1, whole[k] * value), last = (last + value * turned) % MODULUS, turned = turned * root % MODULUS;
+		}), add(2 * chunk + 1, whole[2 * length - 1] * (difference(0n, root) * last % MODULUS)), verifier;
+	}
+	accepts(verifier) {
+		let found = 0n;
+		for (let j = 1; j < verifier.length - 1; j += 2) found += verifier[j] * verifier[j + 1];
+		return verifier[0] === 0n && found % MODULUS === verifier.at(-1);
+	}
+	wire(inputs, blind, first) {
+		let values = new BigUint64Array(this.wireLength);
+		values[0] = blind;
+		for (let call = 0, at = first; call < this.wireLength - 1 && at < inputs.length; call++, at += this.chunk) values[1 + call] = inputs[at];
+		return values;
+	}
+};
+function transform(values, root) {
+	let n = values.length;
+	for (let i = 1, at = 0; i < n; i++) {
+		let bit = n >> 1;
+		for (; at & bit; bit >>= 1) at ^= bit;
+		at |= bit, i < at && ([values[i], values[at]] = [values[at], values[i]]);
+	}
+	for (let size = 2; size <= n; size *= 2) {
+		let step = power(root, BigInt(n / size));
+		for (let first = 0; first < n; first += size) {
+			let turned = 1n;
+			for (let i = first; i < first + size / 2; i++) {
+				let even = values[i], odd = values[i + size / 2] * turned % MODULUS;
+				values[i] = (even + odd) % MODULUS, values[i + size / 2] = difference(even, odd), turned = turned * step % MODULUS;
+			}
+		}
+	}
+}
+function between(values) {
+	let n = values.length, found = values.slice();
+	transform(found, inverse(rootOfUnity(n)));
+	let step = rootOfUnity(2 * n), turned = inverse(BigInt(n));
+	return found.forEach((value, i) => {
+		found[i] = value * turned % MODULUS, turned = turned * step % MODULUS;
+	}), transform(found, rootOfUnity(n)), found;
+}
+function weights(length, point) {
+	let root = rootOfUnity(length), whole = difference(power(point, BigInt(length)), 1n) * inverse(BigInt(length)) % MODULUS, turned = 1n;
+	return BigUint64Array.from({ length }, () => {
+		let weight = turned * whole % MODULUS * inverse(difference(point, turned)) % MODULUS;
+		return turned = turned * root % MODULUS, weight;
+	});
+}
+// src/proofs/counted_items.ts
+var CountedItems = class {
+	items;
+	people;
+	cap;
+	gadget;
+	length;
+	numbers;
+	slack;
+	constructor(items, people, cap) {
+		this.items = items, this.people = people, this.cap = cap, this.slack = new RangeBits(BigInt(cap)), this.numbers = people * items, this.length = this.numbers + people * this.slack.length, this.gadget = ProductGadget.of(this.length);
+	}
+	get challenges() {
+		return this.length + this.people;
+	}
+	get linked() {
+		return this.numbers;
+	}
+	vector(own) {
+		let x = new BigUint64Array(this.length);
+		for (let person = 0; person < this.people; person++) {
+			let places = own[person] ?? [];
+			if (places.length > this.cap) throw RangeError("nobody may share more than the cap");
+			for (let place of places) x[person * this.items + place] = 1n;
+			x.set(this.slack.of(BigInt(this.cap - places.length)), this.numbers + person * this.slack.length);
+		}
+		return x;
+	}
+	released(x) {
+		return summedVectors(x.subarray(0, this.numbers), this.items);
+	}
+	inputs(x, r, one = 1n) {
+		let b = new BigUint64Array(this.length);
+		for (let i = 0; i < b.length; i++) b[i] = r[i] * difference(x[i], one) % MODULUS;
+		let linear = 0n;
+		for (let person = 0; person < this.people; person++) {
+			let own = x.subarray(person * this.items, (person + 1) * this.items), slack = this.numbers + person * this.slack.length, whole = total(own) + this.slack.value(x.subarray(slack, slack + this.slack.length));
+			linear += r[this.length + person] * (whole - BigInt(this.cap) * one);
+		}
+		return {
+			a: x,
+			b,
+			linear: reduced(linear)
+		};
+	}
+};
+function summedVectors(vectors, length) {
+	let sums = vectors.slice(0, length);
+	for (let place = length; place < vectors.length; place++) sums[place % length] += vectors[place];
+	return sums;
+}
+// src/proofs/paired_items.ts
+var PairedItems = class {
+	counted;
+	ranked;
+	words;
+	rows;
+	constructor(counted, ranked, words, rows = null) {
+		this.counted = counted, this.ranked = ranked, this.words = words, this.rows = rows;
+	}
+	get linked() {
+		return this.counted.linked;
+	}
+	get gadget() {
+		return this.counted.gadget;
+	}
+	get length() {
+		let [first, end] = this.sent;
+		return this.counted.length + end - first;
+	}
+	get challenges() {
+		return this.counted.challenges + this.words.ranks + this.words.groups;
+	}
+	vector(own) {
+		let rank = new Map(this.ranked.map((place, at) => [place, at])), words = new BigUint64Array(this.words.words);
+		for (let places of own) {
+			let mine = places.flatMap((place) => rank.get(place) ?? []);
+			this.words.addInto(words, mine.sort((a, b) => a - b));
+		}
+		return joined(this.counted.vector(own), words.subarray(...this.sent));
+	}
+	released(x) {
+		return x.slice(this.counted.length);
+	}
+	inputs(x, r, one = 1n) {
+		let { counted, words, ranked } = this, bits = counted.inputs(x.subarray(0, counted.length), r.subarray(0, counted.challenges), one), row = this.ofSentRows(r.slice(counted.challenges, counted.challenges + words.ranks)), t = r.subarray(counted.challenges + words.ranks);
+		for (let person = 0; person < counted.people; person++) {
+			let start = person * counted.items, sums = words.rowSums(BigUint64Array.from(ranked, (place) => x[start + place]), t);
+			ranked.forEach((place, i) => {
+				bits.b[start + place] = (bits.b[start + place] + row[i] * sums[i]) % MODULUS;
+			});
+		}
+		let found = words.wordSum(this.allWords(x.subarray(counted.length)), row, t);
+		return {
+			...bits,
+			linear: reduced(bits.linear - found)
+		};
+	}
+	get sent() {
+		return this.rows === null ? [0, this.words.words] : this.words.wordsOf(this.rows);
+	}
+	ofSentRows(row) {
+		let [first, end] = this.rows ?? [0, row.length];
+		return row.fill(0n, 0, first).fill(0n, end);
+	}
+	allWords(sent) {
+		if (this.rows === null) return sent;
+		let words = new BigUint64Array(this.words.words);
+		return words.set(sent, this.sent[0]), words;
+	}
+}, LARGEST_UPLOAD = 64 << 20;
+function circuitOf(claim) {
+	return claim.kind === "counts" ? counted(claim) : new PairedItems(counted(claim.counted), claim.ranked, new PairWords(claim.bounds), claim.rows);
+}
+function provenVector(claim, own) {
+	let { items } = claim.kind === "counts" ? claim : claim.counted, shared = new Set(own), circuit = circuitOf(claim);
+	if (8 * circuit.length > LARGEST_UPLOAD) throw new DeviceError(`an upload must have at most ${LARGEST_UPLOAD} bytes, but would have ${8 * circuit.length}; take no part.`);
+	return circuit.vector([Array.from(items.keys()).filter((place) => shared.has(items[place]))]);
+}
+function plainVector(claim, vector) {
+	return joined(BigUint64Array.of(1n), circuitOf(claim).released(vector));
+}
+function counted(claim) {
+	return new CountedItems(claim.items.length, claim.people, claim.cap);
+}
+// src/proofs/proven_upload.ts
+var SEAL_BYTES = 28;
+function checkBytes(circuit, follows) {
+	return SEAL_BYTES + 8 * (circuit.gadget.verifierLength + Number(follows));
+}
+function payloadBytes(circuit, follows) {
+	let numbers = circuit.length + circuit.gadget.proofLength;
+	return 64 + checkBytes(circuit, follows) + 8 * numbers;
+}
+async function derived(secret, purpose, content = new Uint8Array()) {
+	let key = await crypto.subtle.importKey("raw", concat(secret), {
+		name: "HMAC",
+		hash: "SHA-256"
+	}, !1, ["sign"]);
+	return new Uint8Array(await crypto.subtle.sign("HMAC", key, concat(utf8(`murmura proof ${purpose}\0`), content)));
+}
+var ProvenUpload = class ProvenUpload {
+	circuit;
+	vector;
+	secret;
+	seed;
+	salt;
+	half;
+	first;
+	commitment;
+	constructor(circuit, vector, secret, seed, salt, half, first, commitment) {
+		this.circuit = circuit, this.vector = vector, this.secret = secret, this.seed = seed, this.salt = salt, this.half = half, this.first = first, this.commitment = commitment;
+	}
+	static async of(circuit, vector, secret) {
+		let [seed, salt] = [await derived(secret, "seed"), await derived(secret, "salt")], half = packed(less(vector, await expanded(seed, circuit.length))), commitment = await sha256(utf8("murmura commitment\0"), salt, half);
+		return new ProvenUpload(circuit, vector, secret, seed, salt, half, concat(seed, commitment), commitment);
+	}
+	async second(challenge, check) {
+		let { gadget } = this.circuit, r = await expanded(challenge, this.circuit.challenges), inputs = this.circuit.inputs(this.vector, r), blinds = await expanded(await derived(this.secret, "blinds", challenge), gadget.blinds), proof = gadget.prove(inputs.a, inputs.b, blinds);
+		if (!gadget.accepts(gadget.query(inputs, proof, await this.point()))) throw new DeviceError("what is sent must pass its own check, but does not; nothing more is sent.");
+		let own = await expanded(await derived(this.seed, "half", challenge), gadget.proofLength);
+		return concat(this.salt, challenge, check, this.half, packed(less(proof, own)));
+	}
+	async point() {
+		let seed = await derived(this.secret, "own check");
+		for (let tried = 1;; tried++) {
+			let point = (await expanded(seed, tried)).at(-1);
+			if (!this.circuit.gadget.forbids(point)) return point;
+		}
+	}
+}, NEAREST = 3;
 function termReasons(terms, item, offered, k, disclosed) {
 	return [...terms.items[item]].sort(([a], [b]) => terms.gains[b] - terms.gains[a] || a - b).map(([place, weight]) => ({
 		kind: "term",
@@ -1496,6 +1897,12 @@ function nearestLikes(alike, likes, disclosed) {
 	})) : [];
 }
 // src/device/training.ts
+var here = {
+	train: async (request) => train(request),
+	rank: async (request) => rank(request),
+	commit,
+	prove
+};
 function phaseOf(of, name, info) {
 	let found = methodOf(of).phases(info).find((one) => one.name === name);
 	if (!found) throw malformed(`${of.method} has no phase '${name.slice(0, 40)}'.`);
@@ -1508,14 +1915,22 @@ function train(request) {
 		round,
 		model
 	}, before, history, rng);
-	checkUpdate(phase.sends, update), checkConsent(phase, update, history, info.features);
+	checkConsent(phase, update, history, info.features);
+	let shown = method.clientDiscloses(phase, update, history);
+	if (phase.claim) return {
+		state,
+		update,
+		shown,
+		...proven(phase.claim, update, request.channel)
+	};
+	checkUpdate(phase.sends, update);
 	let of = {
 		sends: phase.sends,
 		repeats: phase.repeat === null,
 		longest: phase.longest,
 		cohort: largest,
 		multiplier
-	}, chain = Chain.of(request.channel, info, of), vector = chain.device(update, rng, round), shown = method.clientDiscloses(phase, update, history);
+	}, chain = Chain.of(request.channel, info, of), vector = chain.device(update, rng, round);
 	return {
 		state,
 		update,
@@ -1524,6 +1939,20 @@ function train(request) {
 		shown,
 		rows: chain.rows
 	};
+}
+function proven(claim, update, channel) {
+	let whole = provenVector(claim, update.own), plain = plainVector(claim, whole);
+	return {
+		vector: channel.channel === "readable" ? plain : whole,
+		packed: packed(plain),
+		rows: plain.length - 1
+	};
+}
+async function commit({ claim, vector, secret }) {
+	return (await ProvenUpload.of(circuitOf(claim), vector, secret)).first;
+}
+async function prove({ claim, vector, secret, challenge, check }) {
+	return (await ProvenUpload.of(circuitOf(claim), vector, secret)).second(challenge, check);
 }
 function rank(request) {
 	let { info, model, history, k, popular } = request, method = methodOf(request.of), left = new Set(request.withoutLikes), rows = rowsWhere(history, (item) => !popular && !left.has(item)), own = new Set(history.item), context = {
@@ -1564,4 +1993,4 @@ function rowsWhere(history, keep) {
 		time
 	};
 }
-export { toHex as A, DeviceError as C, fromBase64Url as D, equal as E, u64 as M, utf8 as N, fromHex as O, view as P, malformed as S, concat as T, sha256Hex as _, methodOf as a, UnreachableError as b, Rng as c, mark as d, modelBytes as f, sha256 as g, spelledDouble as h, Ring as i, u32 as j, text as k, inPublicPart as l, rowBytes as m, rank as n, readFeatures as o, narrowed as p, train as r, Purpose as s, phaseOf as t, emptyValues as u, NoReceiptError as v, outcome as w, forged as x, RefusedError as y };
+export { fromBase64Url as A, UnreachableError as C, outcome as D, DeviceError as E, u64 as F, utf8 as I, view as L, text as M, toHex as N, concat as O, u32 as P, RefusedError as S, malformed as T, rowBytes as _, circuitOf as a, sha256Hex as b, packed as c, Rng as d, inPublicPart as f, narrowed as g, modelBytes as h, payloadBytes as i, fromHex as j, equal as k, readFeatures as l, mark as m, phaseOf as n, Ring as o, emptyValues as p, checkBytes as r, methodOf as s, here as t, Purpose as u, spelledDouble as v, forged as w, NoReceiptError as x, sha256 as y };

@@ -1,11 +1,11 @@
-import { n as rank, r as train } from "./training.js";
+import { t as here } from "./training.js";
 // src/device/training_worker.ts
-self.onmessage = ({ data }) => {
+self.onmessage = async ({ data }) => {
 	let reply;
 	try {
 		reply = {
 			id: data.id,
-			result: data.kind === "train" ? train(data.request) : rank(data.request)
+			result: await here[data.kind](data.request)
 		};
 	} catch (error) {
 		reply = {

@@ -1,0 +1,43 @@
+"""What a device proves of its part of a sum before it is added; `channel.circuits` makes the circuits.
+
+Every person of a device is a vector of bits over `items`: what she shares of them. A device sends as many
+vectors as the largest device has people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from murmura.core.arrays import Ints, Longs
+
+
+@dataclass(frozen=True, eq=False)
+class CountsClaim:
+    """How many people of a device share each item: of one person at most `cap` items, each once."""
+
+    items: Ints  # (n,) ascending
+    people: int
+    cap: int
+
+
+@dataclass(frozen=True, eq=False)
+class PairsClaim:
+    """How often two items occur together in what was counted, in the words of `kernels.proofs.pair_words`."""
+
+    counted: CountsClaim  # of the exchange before
+    ranked: Longs  # (ranks,) the place of each rank among the items
+    bounds: Longs  # (ranks,) ascending: no pair of a rank and a later one occurs more often
+    rows: tuple[int, int] | None  # the words of these ranks are sent, first and last + 1; None: all
+
+    @property
+    def people(self) -> int:
+        """As many as were counted."""
+        return self.counted.people
+
+    @property
+    def items(self) -> Ints:
+        """(n,) those that were counted."""
+        return self.counted.items
+
+
+Claim = CountsClaim | PairsClaim

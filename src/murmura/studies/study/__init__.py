@@ -1,0 +1,1 @@
+"""Studies: several methods on several data sets, each searched with the same number of trials."""
