@@ -138,7 +138,7 @@ def test_the_note_has_at_most_two_lines_whatever_there_is_to_say(tmp_path: Path)
     text = done.stdout[done.stdout.rindex("the server reads") :]
     below = text[text.index("★ best of its kind") :].strip().splitlines()
     assert len(below) == 2, below
-    assert "timestamps (fed-ease and 1 more)" in below[1]
+    assert "timestamps (fed-ease and 3 more)" in below[1]
     assert "people exposed without noise (fed-ease: " in below[1]
     said = [line for line in done.stderr.splitlines() if not line.endswith(": done")]
     assert [line.split(":")[0].split(" ")[0] for line in said] == ["kept", "run"]

@@ -185,15 +185,10 @@ def test_hopeless_data_is_refused_before_anything_is_fitted(
     ("flags", "says"),
     [
         (
-            ("-S", "fed-ease.features=0.1"),
-            "error: fed-ease: features=0.1 learns from features of items, but nothing",
-        ),
-        (
             ("-S", "mine.minimum_cohort=90"),
             "error: mine: clients per round must be at least the minimum cohort of 90",
         ),
         (("-S", "mine.epsilon=-1"), "error: mine: fed-mostpop.epsilon: input should be greater than 0"),
-        (("-S", "ease.memory_gb=1e-9"), "error: ease.memory_gb must be at least"),
     ],
 )
 def test_all_settings_are_checked_before_the_first_fit_and_the_model_is_named(
@@ -205,6 +200,25 @@ def test_all_settings_are_checked_before_the_first_fit_and_the_model_is_named(
     assert sentence(done).startswith(says)
     assert "done" not in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "flag", "says"),
+    [
+        ("fed-ease", "features=0.1", "features=0.1 learns from features of items, but nothing"),
+        ("ease", "memory_gb=1e-9", "ease.memory_gb must be at least"),
+    ],
+)
+def test_a_model_that_refuses_the_data_is_a_row_with_the_reason(
+    tmp_path: Path, model: str, flag: str, says: str
+) -> None:
+    written(tmp_path, "names.csv")
+    flags = ("-S", f"{model}.{flag}", "--out", "run")
+    done = murmura("compare", "--data", "names.csv", "--models", "mostpop,ease,fed-ease", *flags, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"{model}: failed: {says}" in done.stderr
+    assert f"{model} failed: {says}" in done.stdout
+    assert "mostpop: done" in done.stderr
 
 
 def test_the_same_words_stand_in_yaml(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from tests.docs.kept_numbers import MARK, cell_problems, numbers, sentence_probl
 from tests.docs.markdown_pages import ROOT
 
 PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
-BEST, EASE, KNN = "best centralised", "`fed-ease`", "`fed-item-knn`"
+BEST, EASE, KNN = "best centralised, pairs alone", "`fed-ease`", "`fed-item-knn`"
 DAY = "reproductions/sums-day.csv; data=ml-1m; P@10; row="
 MUSIC = "reproductions/sums-fpl.csv; data=amazon-digital-music; P@10; row="
 ITALY = "reproductions/sums-fpl.csv; data=foursquare-italy; P@10; row="

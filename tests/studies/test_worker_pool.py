@@ -127,6 +127,13 @@ def test_a_call_that_failed_comes_after_those_that_had_begun() -> None:
         found[-1][1].result()
 
 
+def test_an_expected_failure_ends_nothing() -> None:
+    calls = [(task, partial(int, "none" if task == 1 else str(task))) for task in range(20)]
+    found = dict(as_finished(Shrinking(), calls, (ValueError,)))
+    assert sorted(found) == list(range(20))
+    assert [task for task, future in found.items() if future.exception()] == [1]
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("cluster", ["", pytest.param("local:2", marks=needs_dask)])
 def test_a_worker_killed_at_work_costs_a_line_and_a_repetition(cluster: str, tmp_path: Path) -> None:

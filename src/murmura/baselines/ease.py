@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from murmura.baselines.base import Baseline, popularity
 from murmura.baselines.shared_models import OwnItemTerms
 from murmura.core.arrays import Floats, Ints, Singles
-from murmura.core.errors import SettingError
+from murmura.core.errors import MemoryLimitError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.progress import Progress
@@ -145,7 +145,7 @@ class Ease(Baseline):
     def _refuse_too_large(self, side: int) -> None:
         needed = 12 * side**2 / 1e9  # one table in float64, solved in place, and one in float32 to keep
         if needed > self.memory_gb:
-            raise SettingError(
+            raise MemoryLimitError(
                 f"ease.memory_gb must be at least {needed:.1f} for a table of {side} x {side} (the smaller of "
                 f"users and items), but it is {self.memory_gb:g}; raise it, or choose another model."
             )

@@ -58,6 +58,7 @@ class MostPopByFeature(Baseline):
 
     name = "mostpop-by-feature"
     model = PopularityModel
+    uses_features = True
     seeded = False
 
     def check(self, train: Interactions, seed: int) -> None:

@@ -44,8 +44,7 @@ class FederationInfo:
     people: int = 1  # no client holds the rows of more people than this
     counts: Longs | None = None  # (items,) how often each occurs, where that is publicly known
     feature_count: int = 0  # how many features there are; servers need to know no more of them
-    # where clients hold samples with labels; there are no items on offer then
-    task: Classification | None = None
+    task: Classification | None = None  # where clients hold labelled samples; no items are on offer then
 
     @staticmethod
     def of(data: Interactions, groups: Ints | None = None) -> FederationInfo:
@@ -174,8 +173,7 @@ class Phase:
     def __post_init__(self) -> None:
         if not 0 < self.part <= 1:
             raise SettingError(
-                f"the part of the clients that phase '{self.name}' calls must be above 0 and at most 1, but is "
-                f"{self.part}."
+                f"phase '{self.name}' must call a part above 0 and at most 1, but it is {self.part}."
             )
 
 
@@ -238,6 +236,10 @@ class Algorithm(ABC):
         """Refuse values or times of interactions that it has no use for; by default none."""
         return
 
+    def check_size(self, data: Interactions, pi: float) -> None:
+        """Refuse tables too large for a machine before any exchange, where people share `pi` of their rows."""
+        return
+
     @abstractmethod
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """What is exchanged, in order."""
@@ -249,8 +251,7 @@ class Algorithm(ABC):
     def public_counts(self, model: Arrays) -> Longs | None:
         """How often each item occurs, once a phase has made it public; `info.counts` holds it from then on.
 
-        Before that a method that `releases_counts` knows none. Names and repeats of phases do not depend on it,
-        nor who is asked.
+        Before that a method that `releases_counts` knows none. Names, repeats and `asks` do not depend on it.
         """
         return None
 

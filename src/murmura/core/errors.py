@@ -2,7 +2,8 @@
 
 MurmuraError                 exit 1
 ├── SettingError             exit 2   a setting, flag or argument is not what it must be
-│   └── DivergenceError      exit 2   a training grew without end
+│   ├── DivergenceError      exit 2   a training grew without end
+│   └── MemoryLimitError     exit 2   a table needs more memory than the settings allow
 ├── DataError                exit 3   a file or a table of interactions cannot be used
 ├── RunError                 exit 4   a run folder is absent, incomplete or of another configuration
 ├── MissingExtraError        exit 5   an optional part of Murmura is not installed
@@ -43,6 +44,10 @@ class SettingError(MurmuraError):
 
 class DivergenceError(SettingError):
     """A training grew without end: a learning rate is too large. What it left is no result."""
+
+
+class MemoryLimitError(SettingError):
+    """A table needs more memory than the settings allow. It was not made."""
 
 
 class DataError(MurmuraError):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,6 +207,7 @@ class Model(ABC):
         return {who: labels[row[row >= 0]].tolist() for who, row in zip(wanted, rows)}
 
 
+Information = Literal["time", "order", "features"]
 EVERYTHING = "all data"  # what is read where all data are in one place
 
 
@@ -225,6 +226,17 @@ class Method(Protocol):
     def uses_order(self) -> bool:
         """Whether, with these settings, the result depends on the order of a person's rows in time."""
         return False
+
+    @property
+    def uses_features(self) -> bool:
+        """Whether, with these settings, the result depends on the features of items."""
+        return False
+
+    @property
+    def uses(self) -> tuple[Information, ...]:
+        """What it learns from beside the pairs of user and item; a method that reads times adds `time`."""
+        order: tuple[Information, ...] = ("order",) if self.uses_order else ()
+        return (*order, "features") if self.uses_features else order
 
     @property
     def server_reads(self) -> str:

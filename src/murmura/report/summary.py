@@ -45,7 +45,7 @@ class Results:
     metrics: tuple[str, ...]  # every metric, in the order the runs wrote them
     costs: tuple[str, ...]
     against_best: tuple[PairedDifference, ...]
-    against_baseline: tuple[PairedDifference, ...]  # federated lines against the best centralised one
+    against_baseline: tuple[PairedDifference, ...]  # federated lines against the best centralised of their kind
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
@@ -72,6 +72,13 @@ class Results:
         """The lines that have the metric, best first; equal ones in the order of the configuration."""
         having = [line for line in self.lines if is_number(line.values.get(key))]
         return tuple(sorted(having, key=lambda line: badness(key, line.values[key].mean)))
+
+    def best_of_kinds(self, key: str) -> dict[tuple[bool, bool], ModelSummary]:
+        """The first line of each kind: (uses more than pairs, federated)."""
+        found: dict[tuple[bool, bool], ModelSummary] = {}
+        for line in self.ranked(key):
+            found.setdefault((bool(line.model.uses), line.model.federated), line)
+        return found
 
     @property
     def below_mostpop(self) -> tuple[ModelSummary, ...]:
@@ -106,12 +113,14 @@ def summarise(folder: ComparisonFolder) -> Results:
     for key in metrics:
         having = [line for line in results.ranked(key) if key in line.people.per_user]
         best += (found := tests_against(key, having[:1], having[1:]))
-        base = [line for line in having if not line.model.federated][:1]
-        rivals = [line for line in having if line.model.federated]
-        if base == having[:1]:  # the same question, asked and corrected once
-            baseline += [test for test in found if test.label in {line.label for line in rivals}]
-        else:
-            baseline += tests_against(key, base, rivals)
+        for more in (False, True):  # among those that use the pairs alone, and among those that use more
+            alike = [line for line in having if bool(line.model.uses) is more]
+            base = [line for line in alike if not line.model.federated][:1]
+            rivals = [line for line in alike if line.model.federated]
+            if base == having[:1]:  # the same question, asked and corrected once
+                baseline += [test for test in found if test.label in {line.label for line in rivals}]
+            else:
+                baseline += tests_against(key, base, rivals)
     return replace(results, against_best=tuple(best), against_baseline=tuple(baseline))
 
 
@@ -166,7 +175,7 @@ def named_tests(
 
 
 def marks(results: Results, line: ModelSummary, key: str) -> str:
-    """Below MostPop, worse than the best, better or worse than the best centralised one: a sign of each."""
+    """Below MostPop, worse than the best, better or worse than the best centralised of its kind."""
 
     def sure(tests: Iterable[PairedDifference]) -> PairedDifference | None:
         return next((t for t in tests if (t.label, t.metric) == (line.label, key) and t.sure), None)

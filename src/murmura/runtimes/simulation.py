@@ -65,6 +65,11 @@ class FederatedMethod(Method):
         """Whether the result depends on the order of a person's rows in time."""
         return self.preset.algorithm().uses_order
 
+    @property
+    def uses_features(self) -> bool:
+        """Whether its clients need to know the features of the items."""
+        return self.preset.algorithm().uses_features
+
     def epoch_rounds(self, train: Interactions) -> int:
         """How many rounds an epoch has with the users of `train`."""
         algorithm = self.preset.algorithm()
@@ -144,7 +149,10 @@ class FederatedMethod(Method):
         self.plan(train, seed, self.groups(train, seed))
 
     def _refuse_unfit(self, train: Interactions, seed: int) -> None:
-        refuse_unfit(self.preset.algorithm(), train)
+        algorithm, consent = self.preset.algorithm(), self.preset.consent()
+        refuse_unfit(algorithm, train)
+        least = min(consent.pi) if isinstance(consent.pi, dict) else consent.pi
+        algorithm.check_size(train, least * consent.statistics)
         if isinstance(self.runtime, Cluster):
             self.runtime.check(self.preset, train)
         if self.groups(train, seed) is not None and len(train) and not np.ptp(train.value):

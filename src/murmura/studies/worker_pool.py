@@ -199,10 +199,15 @@ def _one_thread_each() -> Iterator[None]:
             os.environ.update(before)
 
 
-def as_finished(pool: WorkerPool, calls: Iterable[tuple[T, Callable[[], R]]]) -> Iterator[tuple[T, Future[R]]]:
+def as_finished(
+    pool: WorkerPool,
+    calls: Iterable[tuple[T, Callable[[], R]]],
+    expected: tuple[type[BaseException], ...] = (),
+) -> Iterator[tuple[T, Future[R]]]:
     """What came of every call, beside what it is for, as they are finished; few results wait at a time.
 
-    After one that failed no more is begun, and it comes last: what the others were at is not lost with it.
+    After one that failed no more is begun, and it comes last: what the others were at is not lost with it. An
+    `expected` failure is a result like others.
     """
     left, running, failed = iter(calls), dict[Future[R], T](), list[tuple[T, Future[R]]]()
     while True:
@@ -213,7 +218,7 @@ def as_finished(pool: WorkerPool, calls: Iterable[tuple[T, Callable[[], R]]]) ->
         finished, _ = wait(running, return_when=FIRST_COMPLETED)
         one = next(future for future in running if future in finished)
         key = running.pop(one)
-        if one.exception() is None:
+        if one.exception() is None or isinstance(one.exception(), expected):
             yield key, one
         else:
             failed.append((key, one))

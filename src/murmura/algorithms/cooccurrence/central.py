@@ -74,9 +74,10 @@ class Pooled(PairModelSettings, Baseline):
     seeded = False
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse to use times where there are none, and features likewise."""
+        """Refuse to use times where there are none, and tables that would not fit."""
         super().check(train, seed)
         self.check_rows(train.value, train.time)
+        self.check_size(train)
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> PooledModel:
         """Sum up, then solve."""
@@ -85,7 +86,6 @@ class Pooled(PairModelSettings, Baseline):
         items = self.weighed(counts)
         tables: Arrays = {"counts": counts.astype(np.uint32)[:, None]}
         if (self.ease or self.knn) and len(items) > 1:
-            self.refuse_too_large(len(items))
             features = train.features if self.features else None
             paired = used.rows(counts[used.item] >= self.least)
             tables |= pair_weights(self, _together(paired, items), counts, features)

@@ -90,7 +90,7 @@ def layout(counts: Longs, least: int) -> RankedItems:
 
 
 @settings
-class Cooccurrence(PairModelSettings, CountingMethod):
+class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
     """Counts, then pairs; the settings of `PairModelSettings` say what is made of them."""
 
     name: ClassVar[str] = "cooccurrence"
@@ -99,11 +99,6 @@ class Cooccurrence(PairModelSettings, CountingMethod):
     parts: Count = 1  # pairs are asked in so many parts, each of a public random 1/parts of the devices
     # items of one person in a release at most, evenly spread over what she shares; 0: all
     cap: Annotated[int, Field(ge=0)] = 0
-
-    @property
-    def uses_features(self) -> bool:  # type: ignore[override]
-        """Only EASE with features does."""
-        return self.features > 0
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Counts, then pairs; what a sum of pairs holds is known once the counts are public."""

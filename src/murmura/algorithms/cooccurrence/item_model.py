@@ -17,8 +17,9 @@ from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
-from murmura.core.errors import DataError, SettingError
+from murmura.core.errors import DataError, MemoryLimitError, SettingError
 from murmura.core.features import ItemFeatures
+from murmura.core.interactions import Interactions
 from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.item_weights import NearestItems, add_feature_cosines, ease_weights, nearest_items
 
@@ -80,11 +81,21 @@ class PairModelSettings(RankingSettings):
         if self.features and not self.ease:
             raise SettingError("features must be 0 where ease is 0, but is not: only EASE takes them.")
 
+    @property
+    def uses_features(self) -> bool:
+        """Only EASE with features does."""
+        return self.features > 0
+
     def weighed(self, counts: Longs) -> Ints:
         """Ascending: the items between which there are weights, once the counts are known."""
         if not counts.any():
             return np.empty(0, np.int32)
         return np.flatnonzero(counts >= (0 if self.features else self.least)).astype(np.int32)
+
+    def check_size(self, data: Interactions, pi: float = 1.0) -> None:
+        """Refuse too many items before anything is counted, where people share `pi` of their rows."""
+        counts = np.bincount(data.item[self.takes(data.value)], minlength=data.n_items)
+        self.refuse_too_large(len(self.weighed(np.rint(pi * counts).astype(np.int64))))
 
     def refuse_too_large(self, n: int) -> None:
         """Before anything that large is made: a table of counts, which the solution overwrites, and weights."""
@@ -92,7 +103,7 @@ class PairModelSettings(RankingSettings):
             return
         needed = n**2 * (8 + 4 * (bool(self.ease) + bool(self.knn))) / 1e9
         if needed > self.memory_gb:
-            raise SettingError(
+            raise MemoryLimitError(
                 f"memory_gb must be at least {needed:.1f} for the weights between {n} items, but it is "
                 f"{self.memory_gb:g}; raise it, or raise least, {self.least} now, for fewer items."
             )

@@ -90,6 +90,7 @@ class KGFlexCentral(EpochBaseline[KGFlexModel]):
     """KGFlex without a federation: a step of the features' vectors after every user."""
 
     name = "kgflex-central"
+    uses_features = True
     model = KGFlexModel
 
     factors: Count = 10  # length of a feature's vector

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from murmura.baselines.base import Pairs, popularity
 from murmura.core.arrays import Bools, Ints, Longs, Singles
-from murmura.core.errors import DataError, SettingError
+from murmura.core.errors import DataError, MemoryLimitError, SettingError
 from murmura.core.interactions import Interactions, latest_each
 from murmura.core.model import Arrays
 from murmura.core.rng import Rng
@@ -177,7 +177,7 @@ class SasRec(NetworkBaseline):
         needed = 4 * (5 * n_items * self.dim + 4 * scores) / 1e9
         rounded_up = math.ceil(10 * needed) / 10
         if needed > self.memory_gb:
-            raise SettingError(
+            raise MemoryLimitError(
                 f"sasrec.memory_gb must be at least {rounded_up} for {n_items} items and {scores} scores in a "
                 f"step, but it is {self.memory_gb:g}; raise it, or lower negatives, batch or dim."
             )

@@ -168,8 +168,9 @@ def reproduce(place: ExperimentPlace, workers: int | Workers, on_progress: FitLi
             plan = _plan(place, chosen)
             whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
             _write_sweep(whole, place.experiment, chosen)
-            for _ in run_entries(plan, place.runs, workers, listener=log.tested):
-                pass
+            for line in run_entries(plan, place.runs, workers, listener=log.tested):
+                if line.failed is not None:
+                    raise line.failed
             if "audit" in place.experiment.analyses:
                 audit_entries(ComparisonFolder.open(place.runs), plan.prepared)
             if "features" in place.experiment.analyses:

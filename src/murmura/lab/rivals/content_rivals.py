@@ -26,7 +26,7 @@ from pydantic import Field
 from murmura.baselines.base import Baseline, RankingModel, popularity
 from murmura.baselines.bpr_mf import BprModel, Order, PairwiseBaseline
 from murmura.core.arrays import Ints, Singles
-from murmura.core.errors import SettingError
+from murmura.core.errors import MemoryLimitError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.progress import Progress
@@ -82,6 +82,7 @@ class Vsm(Baseline):
     """Shows what is most like the mean of what the user has, by features alone: nobody else's rows count."""
 
     name = "vsm"
+    uses_features = True
     model = VsmModel
     seeded = False
 
@@ -112,6 +113,7 @@ class Kahfm(PairwiseBaseline):
     """Factorisation over the items' features, trained to rank an own item above another one."""
 
     name = "kahfm"
+    uses_features = True
     model = KahfmModel
 
     least_share: Annotated[float, Field(gt=0, le=1)] | None = None  # of the items with a feature; None: any
@@ -139,7 +141,7 @@ class Kahfm(PairwiseBaseline):
     def _refuse_too_large(self, rows: int, features: int) -> None:
         needed = 4 * rows * features / 1e9
         if needed > self.memory_gb:
-            raise SettingError(
+            raise MemoryLimitError(
                 f"kahfm.memory_gb must be at least {math.ceil(10 * needed) / 10} for {rows} users and items "
                 f"with {features} features each, but it is {self.memory_gb:g}; raise it, or keep fewer "
                 "features by least_share."

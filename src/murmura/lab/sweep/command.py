@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import typer
+
 from murmura.cli import options
 from murmura.cli.console import say
 from murmura.cli.report import show_table, write_report
@@ -36,9 +38,11 @@ def sweep(
     plan, what = plan_config(config, load_data(config.data))
     options.refuse_classifiers(plan, cluster)
     folder = options.new_folder(out, plan.prepared.data, "sweep", config.key)
-    collect(lambda bar: run(plan, what, folder, workers=team, progress=bar), as_json)
+    lines = collect(lambda bar: run(plan, what, folder, workers=team, progress=bar), as_json)
     if not as_json and (table := swept(folder)) is not None:
         show_table(table)
     say(f"run folder: {folder}")
     write_report(folder)
     options.tell_tracker(connected, folder)
+    if any(line.failed for line in lines):
+        raise typer.Exit(1)

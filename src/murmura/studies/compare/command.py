@@ -28,7 +28,9 @@ DEMO_SUMS, DEMO_ROUNDS = "fed-ease", "pfpl+"  # two exact secure sums; an epoch 
 SHARES = (1, 0.5, 0.1)
 READS = "the server reads"  # the heading of who can read what
 INTERVAL = "95 %"
-BEST = "★"  # the best centralised and the best federated model
+USES = "uses"  # the heading of what a model uses beside the pairs of user and item
+BEST = "★"  # the best centralised and the best federated model of those that use the pairs alone
+BEST_WITH_MORE = "☆"  # the same of those that use more
 FIVE = ("fpl",)  # protocols whose papers print five digits
 KILO = "kB "  # the start of a cost in kilobytes
 
@@ -54,9 +56,11 @@ def compare(
     An interrupted comparison goes on with the same flags and --out; finished runs are not repeated. With
     --cluster, rounds that can be cut into shards are carried by its workers; every other model is fitted whole
     by one of them, side by side. The test part and the files stay here.
+
+    A model that fails has a row with its reason; the others go on, and the exit code is 1.
     """
     from murmura.studies.compare.comparison_plan import plan as planned
-    from murmura.studies.compare.comparison_plan import with_noisy_rows
+    from murmura.studies.compare.comparison_plan import with_noisy_rows, with_pooled_rows
     from murmura.studies.compare.folder import BY_DAYS
     from murmura.studies.compare.run import saved_models
 
@@ -68,13 +72,13 @@ def compare(
     days = by_days and planned(dataset, by_days.protocol, by_days.models, **by_days.rest())
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
-    plan, drowned = with_noisy_rows(plan)
+    plan, drowned = with_noisy_rows(with_pooled_rows(plan))
     for line in (*plan.left_in_place(), *drowned):
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     options.refuse_classifiers(plan, cluster)
     where = (config.workers, as_json, cluster, cluster_tls)
-    run(replace(plan, keep=keep), folder, *where)
+    lines = run(replace(plan, keep=keep), folder, *where)
     hidden = run(days, folder / BY_DAYS, *where) if days else []
     if not as_json:
         show(plan, folder, hidden)
@@ -84,6 +88,8 @@ def compare(
         models = "1 fitted model" if count == 1 else f"{count} fitted models"
         say(f"kept {models}, {size(length)} (--keep): murmura recommend {folder} --model LABEL")
     say(f"run folder: {folder}   (murmura report {folder})")
+    if any(line.failed for line in (*lines, *hidden)):
+        raise typer.Exit(1)
 
 
 def load_data(source: DataConfig) -> Dataset:
@@ -123,7 +129,8 @@ def collect(
     with progress() as bar:
         for line in start(bar):
             lines.append(line)
-            tell({**line.flat(), **(said or {})}, f"{line.label}: done", as_json)
+            outcome = f"failed: {line.reason}" if line.failed else "done"
+            tell({**line.flat(), **(said or {})}, f"{line.label}: {outcome}", as_json)
     return lines
 
 
@@ -135,10 +142,11 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     """
     from murmura.data.sources.registry import load
     from murmura.report import build
-    from murmura.studies.compare.comparison_plan import plan, with_noisy_rows
+    from murmura.studies.compare.comparison_plan import plan, with_noisy_rows, with_pooled_rows
 
     folder = options.new_folder(out, "demo")
-    chosen, _ = with_noisy_rows(plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA}))
+    planned = plan(load(DEMO_DATA), "default", demo_models(), source={"name": DEMO_DATA})
+    chosen, _ = with_noisy_rows(with_pooled_rows(planned))
     run(chosen, folder, workers)
     show(chosen, folder)
     page = build(folder)
@@ -170,27 +178,38 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     from murmura.studies.compare.folder import read_runs
     from murmura.studies.methods import method
 
-    results = summarise(read_runs(folder))
+    found = read_runs(folder)
+    results, failed = summarise(found), {model.label: model.failure for model in found.models if model.failure}
     keys = [key for key in (*results.metrics, *results.costs) if is_summary(key)]
     digits = {key: _decimals(plan, results, key) for key in keys}
     reads = {printable(e.label): method(e.model, e.settings).server_reads for e in plan.entries}
-    readers = [READS] if any(what != EVERYTHING for what in reads.values()) else []
+    uses = {model.label: ", ".join(model.uses) for model in found.models}
+    words = {USES: uses, READS: reads}
+    texts = [key for key, plain in ((USES, ""), (READS, EVERYTHING)) if {*words[key].values()} != {plain}]
     columns, rows = _columns(results, keys), []
     best = best_of_each_kind(results)
     ranked = results.ranked(first_metric(results))
     for line in [*ranked, *(line for line in results.lines if line not in ranked)]:  # without a value last
         cells = {key: _cell(results, line, key, digits[key]) for key in keys}
-        found, decimals = line.values.get(results.primary or ""), digits.get(results.primary or "")
-        if found is not None and found.low < found.high:
-            cells[INTERVAL] = f"{found.low:.{decimals}f}–{found.high:.{decimals}f}"
-        label = f"{line.label} {BEST}" if line in best else line.label
-        rows.append([label, *(cells.get(key, "") for key in columns), *(reads[line.label] for _ in readers)])
+        one, decimals = line.values.get(results.primary or ""), digits.get(results.primary or "")
+        if one is not None and one.low < one.high:
+            cells[INTERVAL] = f"{one.low:.{decimals}f}–{one.high:.{decimals}f}"
+        label = f"{line.label} {best[line.label]}" if line.label in best else line.label
+        said = (words[key][line.label] for key in texts)
+        rows.append([label, *(cells.get(key, "") for key in columns), *said])
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
+    without = failed.keys() - {line.label for line in results.lines}
+    rows += [
+        [label, "failed", *[""] * (len(columns) - 1), *(words[key][label] for key in texts)]
+        for label in failed
+        if label in without
+    ]
     title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}\n{plan.prepared.values}"
-    heads = ["model", *(key.removeprefix(KILO) for key in columns), *readers]
+    heads = ["model", *(key.removeprefix(KILO) for key in columns), *texts]
     costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
-    notes = (_marks(results, bool(best)), plan.cautions(costs))
-    table(title, heads, rows, [READS], "\n".join(filter(None, notes)))
+    reasons = (f"{label} failed: {why}" for label, why in failed.items())
+    notes = (_marks(results, {*best.values()}), plan.cautions(costs), *reasons)
+    table(title, heads, rows, texts, "\n".join(filter(None, notes)))
     if hidden:
         _show_orders(results, hidden, [key for key in keys if "@" in key], digits)
 
@@ -200,11 +219,10 @@ def first_metric(results: Results) -> str:
     return next(iter(results.at(results.cutoffs[0])), results.primary or "") if results.metrics else ""
 
 
-def best_of_each_kind(results: Results) -> list[ModelSummary]:
-    """The first centralised and the first federated line by the metric that sorts; none where one is alone."""
-    ranked = results.ranked(first_metric(results))
-    first = [next((one for one in ranked if one.model.federated is kind), None) for kind in (False, True)]
-    return [line for line in first if line is not None] if len(results.lines) > 1 else []
+def best_of_each_kind(results: Results) -> dict[str, str]:
+    """The first line of each kind by the metric that sorts, and its mark; none where one is alone."""
+    found = results.best_of_kinds(first_metric(results)) if len(results.lines) > 1 else {}
+    return {line.label: BEST_WITH_MORE if more else BEST for (more, _), line in found.items()}
 
 
 def _columns(results: Results, keys: Sequence[str]) -> list[str]:
@@ -242,14 +260,16 @@ def _cell(results: Results, line: ModelSummary, key: str, decimals: int) -> str:
     return f"{signs} {text}" if signs else text
 
 
-def _marks(results: Results, best: bool) -> str:
+def _marks(results: Results, best: set[str]) -> str:
     """What the marks of the table mean, each only where it occurs; one line."""
     from murmura.evaluation.significance import ALPHA
     from murmura.studies.compare.folder import BELOW_MOSTPOP
 
     marks = []
-    if best:
+    if BEST in best:
         marks.append(f"{BEST} best of its kind in {first_metric(results)}")
+    if BEST_WITH_MORE in best:
+        marks.append(f"{BEST_WITH_MORE} using more")
     if results.below_mostpop:
         marks.append(f"{BELOW_MOSTPOP} below MostPop")
     tests = []

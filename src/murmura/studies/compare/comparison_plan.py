@@ -27,6 +27,7 @@ from murmura.studies.methods import (
     below_minimum_cohort,
     by_rule,
     method,
+    method_class,
     name_and_settings,
     published_settings,
     resolved_settings,
@@ -58,10 +59,19 @@ class EntryMeans:
     label: str
     seeds: int
     values: dict[str, float | None]  # None: not defined, e.g. the Gini index of no lists
+    failed: Exception | None = None  # why there is no value of some seed, or of none
+    uses: tuple[str, ...] = ()  # beside the pairs of user and item
 
     def flat(self) -> dict[str, Any]:
-        """One flat object, as --json prints it."""
-        return {"model": self.label, "seeds": self.seeds, **self.values}
+        """One flat object, as --json prints it; the reason of a failure is its `error`."""
+        more = {"uses": ", ".join(self.uses), "error": self.reason}
+        stated = {key: text for key, text in more.items() if text}
+        return {"model": self.label, "seeds": self.seeds, **self.values, **stated}
+
+    @property
+    def reason(self) -> str:
+        """Why it failed, without its label; "" where it did not."""
+        return "" if self.failed is None else str(self.failed).removeprefix(f"{self.label}: ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +112,12 @@ class Comparison:
     def order_users(self) -> list[str]:
         """The labels of the entries whose methods use the order of a person's rows."""
         return [entry.label for entry in self.entries if method(entry.model, entry.settings).uses_order]
+
+    @cached_property
+    def uses(self) -> dict[str, tuple[str, ...]]:
+        """What entries use beside the pairs of user and item, by the labels of those that use more."""
+        found = {entry.label: method(entry.model, entry.settings).uses for entry in self.entries}
+        return {label: uses for label, uses in found.items() if uses}
 
     def columns(self, values: dict[str, float | None]) -> dict[str, float | None]:
         """What a table shows: of errors and accuracies those that were asked for, where any were."""
@@ -259,6 +275,19 @@ def table(results: Results, caption: str = "") -> PlainTable:
     keys = tuple(dict.fromkeys(key for values in found.values() for key in values))
     rows = tuple((label, *(number(values.get(key)) for key in keys)) for label, values in found.items())
     return PlainTable(("", *keys), rows, caption)
+
+
+def with_pooled_rows(plan: Comparison) -> Comparison:
+    """The plan with the centralised equivalent of each method of exact sums, unless there is one."""
+    there, rows = {entry.model for entry in plan.entries}, list[ComparisonEntry]()
+    for pooled, federated in EQUIVALENTS.items():
+        exact = (one for one in plan.entries if one.model == federated and one.settings.get("epsilon") is None)
+        if pooled not in there and (entry := next(exact, None)) is not None:
+            known = field_names(method_class(pooled))
+            settings = {key: value for key, value in entry.settings.items() if key in known}
+            label = f"{entry.label} pooled"
+            rows.append(ComparisonEntry(label, pooled, settings, entry.seeds, entry.from_size_rule))
+    return replace(plan, entries=(*plan.entries, *rows))
 
 
 def with_noisy_rows(plan: Comparison) -> tuple[Comparison, list[str]]:

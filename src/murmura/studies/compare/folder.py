@@ -19,6 +19,7 @@ from murmura.evaluation.sampled import CandidateDraws
 
 ORDER = "order.json"  # which order was seen, and by whom that is used
 BY_DAYS = "order-day"  # the folder, in that of a comparison, of the same with the order inside days hidden
+USES = "uses.json"  # what each model uses beside the pairs of user and item, of those that use more
 SWEEP = "sweep.json"  # what is swept, and which entries make a curve
 BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
 RULE = "rule.json"  # whose settings the rule from sizes gave, and for which sizes
@@ -83,6 +84,7 @@ class ModelRuns:
     name: str
     settings: dict[str, Any]
     parts: tuple[Run, ...]
+    uses: tuple[str, ...] = ()  # beside the pairs of user and item
 
     @cached_property
     def done(self) -> tuple[Run, ...]:
@@ -93,6 +95,12 @@ class ModelRuns:
     def finished(self) -> bool:
         """Whether every part has come to its end."""
         return len(self.done) == len(self.parts)
+
+    @property
+    def failure(self) -> str:
+        """Why a part of it failed, without its label; "" where none did."""
+        reasons = (part.error for part in self.parts if part.status == "failed")
+        return next(reasons, "").removeprefix(f"{self.label}: ")
 
     def each_seed(self, key: str) -> list[float]:
         """The value of a metric in each part that has it."""
@@ -114,6 +122,7 @@ class ComparisonFolder:
     environment = object_part("environment.json")  # what it ran on
     order = object_part(ORDER)
     rule = object_part(RULE)
+    uses = object_part(USES)
 
     @staticmethod
     def open(folder: Path, rows: Sequence[str] = ()) -> ComparisonFolder:
@@ -155,7 +164,8 @@ class ComparisonFolder:
             over = self.run.done or any(begun[place + 1 :])
             settings = {key: value for key, value in own.items() if key != "name"}
             parts = (over and begun[place]) or every[place]
-            made.append(ModelRuns(printable(label), str(own.get("name", label)), settings, parts))
+            uses = tuple(printable(one) for one in self.uses.get(label) or ())
+            made.append(ModelRuns(printable(label), str(own.get("name", label)), settings, parts, uses))
         return tuple(made)
 
     def _parts(self, label: str) -> tuple[Run, ...]:

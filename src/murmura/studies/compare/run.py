@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from murmura.algorithms import ALGORITHMS
 from murmura.core.catalogue import Split
-from murmura.core.errors import SettingError, said_of
+from murmura.core.errors import DataError, FederationError, SettingError, said_of
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
@@ -33,11 +33,13 @@ from murmura.engine.federation import Runtime
 from murmura.engine.run_folder import MODEL, Run
 from murmura.evaluation.registry import badness, is_cost
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry, EntryMeans
-from murmura.studies.compare.folder import RULE, mean, record_order, run_name
+from murmura.studies.compare.folder import RULE, USES, mean, record_order, run_name
 from murmura.studies.methods import method
 from murmura.studies.scorer import Scorer, record_origin
 from murmura.studies.worker_pool import Workers, as_finished, held, processes
 
+# a method that diverges, needs too much memory or refuses the data: a row with its reason, not the end
+METHOD_FAILURES = (SettingError, DataError, FederationError, MemoryError)
 RunListener = Callable[[str, int, float, float], None]  # a finished run: its label, seed, wall and CPU seconds
 
 
@@ -65,28 +67,40 @@ def run_entries(
     runtime: Runtime | None = None,
     listener: RunListener = lambda *_: None,
 ) -> Generator[EntryMeans, None, None]:
-    """What `compare` does, for whoever holds the folder's lock; the listener is told of every run."""
+    """What `compare` does, for whoever holds the folder's lock; the listener is told of every run.
+
+    A method that fails is a line with its reason; where all fail, the first failure is raised.
+    """
     team, prepared = Workers.of(workers), plan.prepared
-    ready = [checked_method(entry, plan, runtime, team.count) for entry in plan.entries]  # before any work
+    ready, failures = checked_methods(plan, runtime, team.count)  # before any work
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     record_origin(whole, prepared)
     record_order(whole, plan.order_users, prepared.protocol.order)
     if source := plan.settings_source:
         whole.write_json(RULE, source)
+    if plan.uses:
+        whole.write_json(USES, {label: list(uses) for label, uses in plan.uses.items()})
     split = prepared.open(whole, {"models": whole.config["models"]})  # all of them, whichever are run now
     record_items(whole, split, prepared.catalogue.categories)
     # rounds that a runtime carries, and samples that are classified after every round, need this process
     alone = team.alone or prepared.protocol.classifies
     jobs = dict[Scorer, bool]()
-    for entry, (made, carried) in zip(plan.entries, ready):
+    refused = dict[Path, Exception]()
+    for entry in plan.entries:
         for seed in plan.seeds_of(entry):
             config = plan.config((replace(entry, seeds=None),), 1, seed)
             run = replace(Run.create(folder / run_name(entry.label, seed), config), seed=seed)
+            if entry.label in failures:
+                run.mark("failed", error=str(failures[entry.label]))
+                refused[run.path] = failures[entry.label]
+                continue
+            made, carried = ready[entry.label]
             job = Scorer(entry.label, entry.model, entry.settings, run, prepared, made)
             jobs[job] = alone or carried
     progress.begin("comparison", len(jobs))
     with whole.running():
-        runs = Runner(plan, split, team.size, listener).finish_all(jobs, team, progress)
+        runner = Runner(plan, split, team.size, listener, refused)
+        runs = runner.finish_all(jobs, team, progress)
         finished = set[Path]()
         for entry in plan.entries:
             own = [job.run for job in jobs if job.label == entry.label]
@@ -95,12 +109,25 @@ def run_entries(
                 progress.advance()
             if plan.keep == "best":
                 drop_worse([job for job in jobs if job.run.seed == plan.seed])
-            yield EntryMeans(
-                entry.label,
-                len(own) if entry.seeds else plan.seeds,
-                plan.columns(mean([run.read("metrics.json") for run in own])),
-            )
+            yield runner.means(entry, [folder / run_name(entry.label, seed) for seed in plan.seeds_of(entry)])
+        if refused and refused.keys() >= {job.run.path for job in jobs}:
+            raise next(iter(refused.values()))
     progress.end()
+
+
+def checked_methods(
+    plan: Comparison, runtime: Runtime | None, threads: int
+) -> tuple[dict[str, tuple[Method, bool]], dict[str, Exception]]:
+    """The methods by label, and why others refuse the data; where all do, the first refusal is raised."""
+    ready, failures = dict[str, tuple[Method, bool]](), dict[str, Exception]()
+    for entry in plan.entries:
+        try:
+            ready[entry.label] = checked_method(entry, plan, runtime, threads)
+        except METHOD_FAILURES as error:
+            failures[entry.label] = error
+    if failures and not ready:
+        raise next(iter(failures.values()))
+    return ready, failures
 
 
 def checked_method(
@@ -147,6 +174,17 @@ class Runner:
     split: Split
     threads: int
     listener: RunListener
+    failed: dict[Path, Exception]  # the folders of the runs whose method failed
+
+    def means(self, entry: ComparisonEntry, folders: Sequence[Path]) -> EntryMeans:
+        """The means over the seeds of an entry that came to their end."""
+        failures = [self.failed[one] for one in folders if one in self.failed]
+        done = [Run(one) for one in folders if one not in self.failed]
+        seeds = len(done) if entry.seeds or failures else self.plan.seeds
+        values = self.plan.columns(mean([run.read("metrics.json") for run in done]))
+        return EntryMeans(
+            entry.label, seeds, values, next(iter(failures), None), self.plan.uses.get(entry.label, ())
+        )
 
     def finish_all(self, jobs: dict[Scorer, bool], team: Workers, progress: Progress) -> Iterator[Run]:
         """Every run as soon as it is finished, in whatever order; what is there already is left as it is.
@@ -165,20 +203,24 @@ class Runner:
             common = TrainingPart(self.plan.prepared.split.train, blas_threads())
             calls = ((job, partial(fit_held, job.name, job.settings, job.run.seed)) for job in away)
             with processes(replace(team, count=min(team.count, len(away))), common) as pool:
-                for job, fitted in as_finished(pool, calls):
+                for job, fitted in as_finished(pool, calls, METHOD_FAILURES):
                     yield self._finish(job, progress, fitted)
         for job in new:
             if job not in away:
                 yield self._finish(job, progress)
 
     def _finish(self, job: Scorer, progress: Progress, fitted: Future[FittedFiles] | None = None) -> Run:
-        """Fit, unless that was done, score, and write down what was found."""
+        """Fit, unless that was done, score, and write down what was found, or why its method failed."""
         run, began = job.run, time.process_time()
-        with run.running():
-            outcome = self._fit(job, progress) if fitted is None else self._receive(job, fitted.result())
-            job.record(outcome, self.split)
-            if self.plan.keeps(job.run.seed):
-                job.ready.save(run.path / MODEL, outcome.model)
+        try:
+            with run.running(), said_of(job.label):
+                outcome = self._fit(job, progress) if fitted is None else self._receive(job, fitted.result())
+                job.record(outcome, self.split)
+                if self.plan.keeps(job.run.seed):
+                    job.ready.save(run.path / MODEL, outcome.model)
+        except METHOD_FAILURES as error:
+            self.failed[run.path] = error
+            return run
         cpu = time.process_time() - began + (0.0 if fitted is None else fitted.result().cpu)
         self.listener(job.label, job.run.seed, sum(outcome.seconds.values()), cpu)
         return run

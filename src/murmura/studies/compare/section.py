@@ -28,6 +28,7 @@ from murmura.studies.compare.comparison_plan import shown
 from murmura.studies.compare.folder import BELOW_MOSTPOP, ComparisonFolder, ModelRuns
 
 SEEDS = Column("seeds", "finished seeds")
+USES = Column("uses", "beside the pairs of user and item", numeric=False)
 SERVER_READS = Column("the server reads", "of what people have or send", numeric=False)
 
 
@@ -53,14 +54,17 @@ def result_tables(folder: ComparisonFolder, results: Results) -> list[ReportTabl
     several = max((len(model.parts) for model in folder.models), default=1) > 1
     federated = any(model.federated for model in folder.models)
     classified = any(map(is_of_labels, results.metrics))
+    informed = any(model.uses for model in folder.models)
     without_lists = "classified samples" if classified else "errors of predicted ratings"
     tables = []
     for k in results.cutoffs:
         main = k == results.cutoffs[0]
         keys, stated = (*results.at(k), *(results.costs if main else ())), main and federated
-        heads = [NAME, *[SEEDS] * several, *map(_metric_column, keys), *[SERVER_READS] * stated]
+        last = [*[USES] * (main and informed), *[SERVER_READS] * stated]
+        texts = {USES: lambda m: ", ".join(m.uses), SERVER_READS: server_reads}
+        heads = [NAME, *[SEEDS] * several, *map(_metric_column, keys), *last]
         rows = [
-            (m.label, *[len(m.done)] * several, *_results(results, m, keys), *[server_reads(m)] * stated)
+            (m.label, *[len(m.done)] * several, *_results(results, m, keys), *(texts[one](m) for one in last))
             for m in folder.models
         ]
         heading = f"Results at {k}: means over users" if k else f"Results: {without_lists}"
@@ -137,7 +141,10 @@ def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tup
     if results.primary in keys and results.below_mostpop:
         notes.append(f"{BELOW_MOSTPOP} below MostPop in {results.primary}.")
     if any(test.metric in keys for test in results.against_baseline):
-        notes.append("↑ ↓ a federated model better or worse than the best centralised one, by the same test.")
+        kind = " that uses as much" if any(line.model.uses for line in results.lines) else ""
+        notes.append(
+            f"↑ ↓ a federated model better or worse than the best centralised one{kind}, by the same test."
+        )
     return (*notes, *(_privacy_notes(results) if any(key == "epsilon" for key in keys) else ()))
 
 
@@ -192,16 +199,17 @@ def outcome(results: Results) -> list[str]:
         return [f"{first.label} has a {key} ({title(key)}) of {shown}."]
     tests = [test for test in results.against_best if test.metric == key]
     said = [f"{first.label} has the best {key} ({title(key)}), {shown}.{_rest(tests, len(ranked))}"]
-    federated = next((line for line in ranked if line.model.federated), None)
-    central = next((line for line in ranked if not line.model.federated), None)
-    if federated and central and central.values[key].mean > 0:
-        ratio = federated.values[key].mean / central.values[key].mean
-        more = better(key) == "higher"
-        much = f"reaches {100 * ratio:.0f} % of" if more else f"has {ratio:.2f} times"
-        said.append(
-            f"The best federated model, {federated.label}, {much} the {key} of {central.label}, the best "
-            "centralised one."
-        )
+    best, informed = results.best_of_kinds(key), any(line.model.uses for line in ranked)
+    for more in (False, True):
+        federated, central = best.get((more, True)), best.get((more, False))
+        if federated and central and central.values[key].mean > 0:
+            ratio = federated.values[key].mean / central.values[key].mean
+            much = f"reaches {100 * ratio:.0f} % of" if better(key) == "higher" else f"has {ratio:.2f} times"
+            kind = f" of those that use {'more than' if more else 'nothing but'} the pairs" if informed else ""
+            said.append(
+                f"The best federated model{kind}, {federated.label}, {much} the {key} of {central.label}, the "
+                "best centralised one."
+            )
     if results.below_mostpop:
         said.append(f"Below MostPop in {key}: {', '.join(line.label for line in results.below_mostpop)}.")
     return said

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from murmura.algorithms import ALGORITHMS, algorithm
-from murmura.core.errors import DivergenceError, SettingError
+from murmura.core.errors import DivergenceError, MemoryLimitError, SettingError
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.schedule import Schedule
@@ -53,7 +53,7 @@ class TrialJob:
 def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) -> list[Trial]:
     """The trials one fit gives: one, or one for every number of epochs it was scored after.
 
-    Where training diverges, what it would have been scored after has no value.
+    Where training diverges or needs too much memory, what it would have been scored after has no value.
     """
     asked, found, started = job.asked(), list[Trial](), time.perf_counter()
     rules, metrics = selection.protocol, measured(job.metric)
@@ -78,7 +78,7 @@ def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) ->
             ready.fit(selection.split.train, job.seed, progress, watch)
         else:
             add(experiment(ready, selection.split, rules, job.seed, 1, progress, cutoffs, metrics=metrics))
-    except DivergenceError:
+    except (DivergenceError, MemoryLimitError, MemoryError):
         seconds = round(time.perf_counter() - started, 2)
         for settings in asked[len(found) :]:
             found.append(Trial(settings, math.nan, seconds, failed=str(sys.exception())))
