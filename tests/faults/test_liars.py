@@ -188,7 +188,10 @@ def test_another_version_is_refused_by_every_side_before_anything_is_used(tmp_pa
 
             place.crowd.devices[0].send = skewed
             await place.crowd.visit(0, reply)
-            assert f"version must be one of [{wire.PROTOCOL}]" in place.crowd.outcomes[0][0].why
+            assert (
+                f"version must be {wire.PROTOCOL}, but it is {spoken}; update Murmura"
+                in place.crowd.outcomes[0][0].why
+            )
             assert not place.crowd.devices[0].storage.memory.state
 
     asyncio.run(scenario())
