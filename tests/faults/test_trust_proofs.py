@@ -21,6 +21,9 @@ from murmura.kernels.proofs.circuit import ProvenVector
 from murmura.server.aggregator import collection as collection_module
 from murmura.server.aggregator.collection import CollectedRound
 from murmura.wire import wire
+from murmura.wire.description import FederationDescription
+from murmura.wire.refusals import RefusedError
+from murmura.wire.terms import FederationTerms
 from tests.faults import proof_lies as lies
 from tests.faults.proof_lies import Lie, LyingUpload, ReplayedUpload, SwappedUpload, UncheckedUpload, lying
 from tests.http.network import World, people
@@ -277,3 +280,49 @@ def test_a_vector_aggregator_that_lies_passes_whom_it_likes(
     lying(monkeypatch, "counts", lies.five_more)
     careless(monkeypatch)
     assert {one.kind for one in asyncio.run(release(place))[0]} == {"sent"}
+
+
+def links(place: World) -> list[int]:
+    """How many links each aggregator has on its disk."""
+    found = (one._store.rows("SELECT link FROM counted") for one in place.aggregators.values())
+    return [len(rows) for rows in found]
+
+
+def test_links_leave_the_disk_with_their_window_and_stay_for_an_open_round(tmp_path: Path) -> None:
+    """Whoever has both disks and a key could hold a guess of a history against a link."""
+    place = world(tmp_path)
+
+    async def played() -> None:
+        devices = await place.everyone()
+        await visits(place, devices)
+        assert links(place) == [len(devices)] * 2
+        await place.turn()  # the pairs are open
+        place.clock.now += 2 * place.timing.window
+        for one in place.aggregators.values():
+            one.forget_ended()
+        assert links(place) == [len(devices)] * 2
+        for role in ("seed", "vector"):
+            place.start_aggregator(role)  # whose round is lost
+        assert links(place) == [len(devices)] * 2  # nobody has looked at the clock
+        for one in place.aggregators.values():
+            one.forget_ended()
+        assert links(place) == [0, 0]
+
+    asyncio.run(played())
+
+
+@pytest.mark.parametrize(("people_of_a_device", "why"), [(0, "sizes"), (10**9, "must have at most")])
+def test_how_many_people_a_device_has_is_bounded_before_anybody_makes_room_for_them(
+    tmp_path: Path, people_of_a_device: int, why: str
+) -> None:
+    place = world(tmp_path)
+    info = replace(place.info, people=people_of_a_device)
+    content = FederationDescription(place.data.items, info).encode()
+
+    async def agreed() -> FederationTerms:
+        await place.servers.agree()
+        return place.coordinator.rounds.terms
+
+    terms = asyncio.run(agreed())
+    with pytest.raises(RefusedError, match=why):
+        terms.chain("counts", FederationDescription.decode(content).info, 12)

@@ -171,6 +171,11 @@ class AdmissionDesk:
         ]
         return [before_window(window), *rows]
 
+    def forget_before(self, window: int) -> None:
+        """Who was counted before a window is forgotten, with every link: also where no round follows."""
+        if self._store.row("SELECT 1 FROM counted WHERE counted_in < ?", (window,)) is not None:
+            self._store.write([before_window(window)], durable=True, forget=True)
+
     def check_counted(self, phase: str, window: int, admission: bytes) -> int | None:
         """The link that the phase before has left of an admission; refuses who was not counted there."""
         found = self._store.row(

@@ -1,4 +1,5 @@
-"""What a server keeps: one SQLite file in WAL mode. No update and no share of one is ever written here.
+"""What a server keeps: one SQLite file in WAL mode. No update and no share of one is ever written here,
+but for what links two exchanges of a window, until it ends.
 
 Every change goes through `ServerDatabase.write`: one call is one transaction, there completely or not at all.
 """

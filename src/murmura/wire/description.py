@@ -105,7 +105,7 @@ class FederationDescription(SignedRecord):
         except (KeyError, TypeError, ValueError, OverflowError):
             raise malformed("a description must have the fields of docs/wire.md, but has not.") from None
         whole = (*sizes, info.people, info.feature_count)
-        if items.labels.dtype.kind == "O" or not all(0 <= n < 2**32 for n in whole):
+        if items.labels.dtype.kind == "O" or not all(0 <= n < 2**32 for n in whole) or not info.people:
             raise malformed("a description must have names of items and sizes, but has others.")
         if counts is not None and (counts.min(initial=0) < 0 or int(counts.sum()) >= 2**32):
             raise malformed("counts of items must be from 0 and add up to less than 2**32.")

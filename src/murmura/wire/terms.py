@@ -73,8 +73,15 @@ class ReleaseWindows:
 
     def is_at(self, window: int, time: float) -> bool:
         """Whether a window is that of a time, as far as two clocks agree."""
-        slack = min(CLOCKS_DIFFER, self.seconds / 4)
-        return self.at(time - slack) <= window <= self.at(time + slack)
+        return self.before_drift(time) <= window <= self.at(time + self._slack)
+
+    def before_drift(self, time: float) -> int:
+        """The earliest window that it may be for a clock that is behind."""
+        return self.at(time - self._slack)
+
+    @property
+    def _slack(self) -> float:
+        return min(CLOCKS_DIFFER, self.seconds / 4)
 
     def ends(self, window: int) -> float:
         """When the next one begins."""
@@ -225,15 +232,19 @@ class FederationTerms(SignedRecord):
         try:
             asked = self.phase(phase, info)
             words = VectorLayout.of(self.channel_settings, asked, info).words if asked.combine == "sum" else 0
-            if words * self.channel_settings.ring // 8 > DOWNLOAD_BYTES:
-                raise malformed(
-                    f"an update must have at most {DOWNLOAD_BYTES} bytes, but {words} numbers have more."
-                )
-            return chain(self.channel_settings, asked, info, largest, self.noise.of_phase(phase))
+            self._check_bytes(words * self.channel_settings.ring // 8)
+            found = chain(self.channel_settings, asked, info, largest, self.noise.of_phase(phase))
+            self._check_bytes(found.upload_bytes)
+            return found
         except RefusedError:
             raise
         except MurmuraError as error:
             raise malformed(f"the channel of the terms cannot be used: {error}") from None
+
+    @staticmethod
+    def _check_bytes(length: int) -> None:
+        if length > DOWNLOAD_BYTES:
+            raise malformed(f"an update must have at most {DOWNLOAD_BYTES} bytes, but has {length}.")
 
     def differences(self, other: FederationTerms) -> list[str]:
         """What other terms change, one clause each: 'channel.minimum_cohort 100 → 5'."""

@@ -68,6 +68,7 @@ class Aggregator:
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
         self._open: CollectedRound | None = None
         self._before: AcceptedReports | None = None  # in the last round that was released
+        self._forgotten = 0  # the window before which nobody is remembered any more
         if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
             store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
 
@@ -85,6 +86,17 @@ class Aggregator:
     def metrics(self) -> dict[str, float]:
         """How many shares were taken and refused since this process started."""
         return {"murmura_reports_accepted_total": self.accepted, "murmura_reports_refused_total": self.refused}
+
+    def forget_ended(self) -> None:
+        """Links go when their window has ended, for both clocks and for the round that is open."""
+        if self.agreement.agreed is None:
+            return
+        window = self.terms.windows.before_drift(self._clock())
+        if self._open is not None:
+            window = min(window, self._open.manifest.window)
+        if window > self._forgotten:
+            self.desk.forget_before(window)
+            self._forgotten = window
 
     def append_log(self, message: bytes) -> bytes:
         """New entries of the log: the signature of its head.

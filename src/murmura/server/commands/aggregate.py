@@ -87,6 +87,7 @@ def aggregate(
             if agreed is not None and agreed.hash != said:
                 said = agreed.hash
                 say(f"agreed to terms {said.hex()}: {agreed.method}, sums of at least {agreed.minimum} devices")
+            aggregator.forget_ended()
             if (found_again := aggregator.desk.suspected) != suspected:
                 suspected = found_again
                 named = ", ".join(one.hex()[:16] for one in suspected)
