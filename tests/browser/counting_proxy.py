@@ -89,6 +89,8 @@ def _handler(proxy: CountingProxy) -> type[BaseHTTPRequestHandler]:
             except OSError:  # the server has ended
                 self.close_connection = True
                 return
+            finally:
+                connection.close()
             self.send_response_only(reply.status)
             for name, value in reply.getheaders():
                 if name.lower() not in PASSED_BY:
@@ -96,8 +98,10 @@ def _handler(proxy: CountingProxy) -> type[BaseHTTPRequestHandler]:
             if reply.status not in (204, 304):
                 self.send_header("content-length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content)
-            connection.close()
+            try:
+                self.wfile.write(content)
+            except OSError:  # the tab was closed before its reply came
+                self.close_connection = True
 
         do_GET = do_POST = do_DELETE = do_OPTIONS = pass_on  # noqa: N815
 
