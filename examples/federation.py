@@ -174,9 +174,14 @@ def left(folder: Path) -> None:
 def start(processes: list[subprocess.Popen[str]], log: Path | None, *words: object) -> subprocess.Popen[str]:
     """Run `murmura` with these words; its messages go to the log, or with its output to us."""
     out = subprocess.PIPE if log is None else subprocess.DEVNULL
+    asked: list[int] = []  # a signal between a start and its line here would leave the process behind
+    before = signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
     with (log or Path("/dev/null")).open("w", encoding="utf-8") as messages:
         made = subprocess.Popen([*MURMURA, *map(str, words)], stdout=out, stderr=messages, text=True)
     processes.append(made)
+    signal.signal(signal.SIGTERM, before)
+    if asked:
+        sys.exit(128 + signal.SIGTERM)
     return made
 
 
