@@ -13,7 +13,7 @@ counted against the histories; nothing is estimated.
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -170,10 +170,15 @@ def main(path: str) -> None:
     for line in lines():
         print(*line, f"{line[3] / line[4]:.4f}", sep=", ", flush=True)
         found.append((*line, f"{line[3] / line[4]:.6g}"))
+    write_figures(path, ["figure", "data", "case", "found", "of", "share"], found)
+
+
+def write_figures(path: str, head: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
+    """A small CSV of figures."""
     with Path(path).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["figure", "data", "case", "found", "of", "share"])
-        writer.writerows(found)
+        writer.writerow(head)
+        writer.writerows(lines)
 
 
 if __name__ == "__main__":

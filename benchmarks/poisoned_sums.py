@@ -15,16 +15,14 @@ drift       as many items as the cap allows, drawn at random
 attack and number of malicious devices; methods are as `murmura serve` has them.
 """
 
-import csv
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.exact_sums import pairs_of
+from benchmarks.exact_sums import pairs_of, write_figures
 from murmura.algorithms import algorithm
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Split
@@ -183,10 +181,7 @@ def main(path: str, *names: str) -> None:
         for line in lines(name):
             print(*line, sep=", ", flush=True)
             found.append(line)
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEAD)
-        writer.writerows(found)
+    write_figures(path, HEAD, found)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ reading    people who are the only honest owner of an item that takes part, so t
 `python -m benchmarks.tolerated_sums docs/results/tolerated-sums.csv` writes a line for each case.
 """
 
-import csv
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.exact_sums import pairs_of
+from benchmarks.exact_sums import pairs_of, write_figures
 from murmura.algorithms import algorithm
 from murmura.algorithms.cooccurrence.counting import evenly
 from murmura.algorithms.cooccurrence.item_model import rarest_rows, telling
@@ -99,10 +98,7 @@ def main(path: str) -> None:
         for line in cases(name, rules):
             print(*line, sep=", ", flush=True)
             found.append(line)
-    with Path(path).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEAD)
-        writer.writerows(found)
+    write_figures(path, HEAD, found)
 
 
 if __name__ == "__main__":

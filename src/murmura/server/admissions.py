@@ -118,6 +118,7 @@ class AdmissionDesk:
         self._store = store
         self._revoked = {bytes(one) for (one,) in store.rows("SELECT admission FROM revoked")}
         self._checked: dict[bytes, None] = {}
+        self._forgotten = 0  # the window before which nobody is remembered any more
 
     def check(self, terms: FederationTerms, head: wire.ShareHead, shown: wire.SharePass, now: float) -> bytes:
         """The public key a share counts for, b"" in an open federation; refuses who was not admitted."""
@@ -173,8 +174,9 @@ class AdmissionDesk:
 
     def forget_before(self, window: int) -> None:
         """Who was counted before a window is forgotten, with every link: also where no round follows."""
-        if self._store.row("SELECT 1 FROM counted WHERE counted_in < ?", (window,)) is not None:
+        if window > self._forgotten:
             self._store.write([before_window(window)], durable=True, forget=True)
+            self._forgotten = window
 
     def check_counted(self, phase: str, window: int, admission: bytes) -> int | None:
         """The link that the phase before has left of an admission; refuses who was not counted there."""

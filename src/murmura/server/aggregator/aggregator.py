@@ -68,7 +68,6 @@ class Aggregator:
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
         self._open: CollectedRound | None = None
         self._before: AcceptedReports | None = None  # in the last round that was released
-        self._forgotten = 0  # the window before which nobody is remembered any more
         if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
             store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
 
@@ -92,11 +91,7 @@ class Aggregator:
         if self.agreement.agreed is None:
             return
         window = self.terms.windows.before_drift(self._clock())
-        if self._open is not None:
-            window = min(window, self._open.manifest.window)
-        if window > self._forgotten:
-            self.desk.forget_before(window)
-            self._forgotten = window
+        self.desk.forget_before(window if self._open is None else min(window, self._open.manifest.window))
 
     def append_log(self, message: bytes) -> bytes:
         """New entries of the log: the signature of its head.
