@@ -236,8 +236,11 @@ class Algorithm(ABC):
         """Refuse values or times of interactions that it has no use for; by default none."""
         return
 
-    def check_size(self, data: Interactions, pi: float) -> None:
-        """Refuse tables too large for a machine before any exchange, where people share `pi` of their rows."""
+    def check_size(self, info: FederationInfo) -> None:
+        """Refuse before any exchange what a server could not hold, or a device not send or receive.
+
+        `info.counts` are those expected; without any, what these people and items could make it is refused.
+        """
         return
 
     @abstractmethod

@@ -28,6 +28,7 @@ from murmura.core.update import UpdateObserver
 from murmura.data.filters import LatestPerPair
 from murmura.data.sources.registry import liked_rows, load
 from murmura.data.user_tables import ClientGroups, groups_of_file, random_groups
+from murmura.engine.device_costs import DeviceCosts, device_costs
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Runtime
 from murmura.engine.fit import Watch, fit
@@ -121,6 +122,14 @@ class FederatedMethod(Method):
             self.preset.channel_settings(),
         )
 
+    def device_costs(self, train: Interactions, seed: int) -> DeviceCosts:
+        """What a device of this federation would send and receive, where everybody shares all."""
+        algorithm, groups = self.preset.algorithm(), self.groups(train, seed)
+        info = federation_info(algorithm, train, None if groups is None else groups.of)
+        if (counts := algorithm.expected_counts(train)) is not None:
+            info = replace(info, counts=counts)
+        return device_costs(algorithm, info, self.preset.schedule(), self.preset.channel_settings())
+
     def fit_resumably(
         self,
         train: Interactions,
@@ -149,10 +158,8 @@ class FederatedMethod(Method):
         self.plan(train, seed, self.groups(train, seed))
 
     def _refuse_unfit(self, train: Interactions, seed: int) -> None:
-        algorithm, consent = self.preset.algorithm(), self.preset.consent()
+        algorithm = self.preset.algorithm()
         refuse_unfit(algorithm, train)
-        least = min(consent.pi) if isinstance(consent.pi, dict) else consent.pi
-        algorithm.check_size(train, least * consent.statistics)
         if isinstance(self.runtime, Cluster):
             self.runtime.check(self.preset, train)
         if self.groups(train, seed) is not None and len(train) and not np.ptp(train.value):

@@ -77,7 +77,8 @@ class Pooled(PairModelSettings, Baseline):
         """Refuse to use times where there are none, and tables that would not fit."""
         super().check(train, seed)
         self.check_rows(train.value, train.time)
-        self.check_size(train)
+        counts = np.bincount(train.item[self.takes(train.value)], minlength=train.n_items)
+        self.refuse_too_large(len(self.weighed(counts)))
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> PooledModel:
         """Sum up, then solve."""

@@ -10,6 +10,7 @@ import numpy as np
 from murmura.algorithms.cooccurrence.item_model import RankingSettings
 from murmura.core.arrays import Bools, Longs, Singles
 from murmura.core.contract import Algorithm, ClientState, History, Phase, RoundContext
+from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays, Update
 
@@ -33,6 +34,10 @@ class CountingMethod(RankingSettings, Algorithm):
         """What the first exchange has told."""
         counts = model["counts"][:, 0].astype(np.int64)
         return counts if counts.any() else None
+
+    def expected_counts(self, data: Interactions) -> Longs | None:
+        """How often each item occurs in the rows that take part."""
+        return np.bincount(data.item[self.takes(data.value)], minlength=data.n_items)
 
     def shared(self, history: History, rng: Rng) -> History:
         """What someone shares in an exchange."""

@@ -18,6 +18,7 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.features import encode_features
 from murmura.core.rng import Words, server_secret
 from murmura.core.settings import as_dict, changed, field_names, private_settings, settings
+from murmura.engine.device_costs import DeviceCosts, device_costs
 from murmura.engine.itinerary import Itinerary, forecast_of
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire.description import FederationDescription
@@ -83,6 +84,7 @@ class FederationSetup:
         self.timing.check()
         info, method = self.description.info, self.preset.algorithm()
         self.description.check_for(method)
+        method.check_size(info)
         if private := private_settings(method):
             raise SettingError(
                 f"everybody reads the settings of a federation, so they must hold nothing private, but "
@@ -122,6 +124,11 @@ class FederationSetup:
                 "--exact."
             )
         return itinerary
+
+    def device_costs(self) -> DeviceCosts:
+        """What each device will send and receive, before anything is known of what people have."""
+        method, schedule = self.preset.algorithm(), self.preset.schedule()
+        return device_costs(method, self.description.info, schedule, self.channel)
 
     def _check_noise(self, itinerary: Itinerary) -> None:
         """Refuse noise of more people than there are, and noise that leaves nothing to learn."""

@@ -1,0 +1,95 @@
+"""What a training will cost a device, from items, sizes and settings alone: told before anything is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from murmura.channel.circuits import circuit_of
+from murmura.channel.layout import VectorLayout
+from murmura.channel.proven_shares import COMMITMENT_BYTES, payload_bytes
+from murmura.channel.shares import SEED_BYTES
+from murmura.core.channel import ChannelSettings
+from murmura.core.contract import FederationInfo, Phase
+from murmura.core.message import MessageSpec, released_counts_bytes
+from murmura.core.schedule import Schedule
+
+if TYPE_CHECKING:
+    from murmura.core.contract import Algorithm
+
+WORTH_SAYING = 10e6  # bytes up or down: what a phone notices
+
+
+@dataclass(frozen=True)
+class ExchangeCost:
+    """One exchange of a device."""
+
+    phase: str
+    visits: float  # of one device, on average
+    up: int  # bytes of a visit
+    down: int
+
+
+@dataclass(frozen=True)
+class DeviceCosts:
+    """A whole training of a device, the download of the model it ranks with included."""
+
+    exchanges: tuple[ExchangeCost, ...]
+    final: int  # bytes
+
+    @property
+    def up(self) -> float:
+        """Bytes a device sends; 0 where updates travel as they are."""
+        return sum(one.visits * one.up for one in self.exchanges)
+
+    @property
+    def down(self) -> float:
+        """Bytes it receives, the whole model at each visit that reads it."""
+        return sum(one.visits * one.down for one in self.exchanges) + self.final
+
+    @property
+    def large(self) -> bool:
+        """Whether a phone would notice."""
+        return max(self.up, self.down) > WORTH_SAYING
+
+    def sentence(self) -> str:
+        """For people."""
+        sent = f"sends {self.up / 1e6:,.1f} MB and " if self.up else ""
+        return f"a device {sent}receives at most {self.down / 1e6:,.1f} MB in {len(self.exchanges)} exchanges"
+
+
+def device_costs(
+    algorithm: Algorithm, info: FederationInfo, schedule: Schedule, channel: ChannelSettings
+) -> DeviceCosts:
+    """Before counts are public, as if all items occurred equally often: then counters need most room."""
+    if info.counts is None and algorithm.releases_counts:
+        even = np.zeros(info.items, np.int64)
+        even[info.listed] = -(-info.interactions // max(1, len(info.listed)))
+        info = replace(info, counts=even)
+    phases, listed = algorithm.phases(info), len(info.listed)
+    whole = channel.downloads(algorithm.publishes(info))
+    training = [phase for phase in phases if phase.repeat is None]
+    rounds = schedule.total_rounds(info, algorithm.visit_examples(info)) if training else 0
+    visits = rounds * schedule.cohort(info) / info.clients if training else 0.0
+    found = []
+    for phase in phases:
+        down = _read(phase, whole, channel).model_bytes(listed) if phase.fetches_model else 0
+        down += released_counts_bytes(info.items) if algorithm.knows_counts(phase) else 0
+        often = visits if phase.repeat is None else float(phase.repeat)
+        found.append(ExchangeCost(phase.name, often * phase.part, _sent(phase, info, channel), down))
+    return DeviceCosts(tuple(found), whole.model_bytes(listed))
+
+
+def _read(phase: Phase, whole: MessageSpec, channel: ChannelSettings) -> MessageSpec:
+    return whole if phase.receives is None else channel.downloads(phase.receives)
+
+
+def _sent(phase: Phase, info: FederationInfo, channel: ChannelSettings) -> int:
+    """What a visit sends through the channel; 0 where there is none, as rows follow the history."""
+    if not channel.on or phase.combine != "sum":
+        return 0
+    if phase.claim is not None and channel.channel == "secure-sum":
+        return SEED_BYTES + COMMITMENT_BYTES + payload_bytes(circuit_of(phase.claim), bool(phase.follows))
+    return VectorLayout.of(channel, phase, info).words * channel.ring // 8
