@@ -1,9 +1,10 @@
 """What sparse sums and private reads cost in bytes: from the items, the cap and the width of a row alone.
 
-At most `cap` rows stand in `bins`, one third of them in each of three groups: an item has one place in each group, so
-three bins. Every bin has `bin_width` places and one key, whether it holds a row or not: a length tells the cap and the
-catalogue, nothing of a person. A sum adds numbers of the field, of 8 bytes; a row has one more than its payload, which
-says that it is there. A read takes rows of whole bytes, each with its path in the tree of the published table.
+At most `cap` rows stand in bins, one third of them in each of three groups: an item has one place in each
+group, so in three bins. Every bin has as many places and one key, whether it holds a row or not: a length tells
+the cap and the catalogue, nothing of a person. A sum adds numbers of the field, of 8 bytes; a row has one more
+than its payload, which says that it is there. A read takes rows of whole bytes, each with its path in the tree
+of the published table.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Bins:
 
     @property
     def query_bytes(self) -> int:
-        """What each of two aggregators gets in a read: a seed and a nonce, and of every bin tree and last block."""
+        """What each of two aggregators gets in a read: seed and nonce, of every bin a tree and its last block."""
         tree = self.count * BLOCK_BYTES * (self.read_depth + 1)
         return SEED_BYTES + BLOCK_BYTES + tree + -(-2 * self.count * self.read_depth // 8)
 
@@ -92,6 +93,6 @@ def is_sparse_shorter(items: int, cap: int, numbers: int) -> bool:
 
 
 def is_read_shorter(items: int, cap: int, row_bytes: int) -> bool:
-    """Whether one private read moves fewer bytes than the table itself, which one may read as often as one likes."""
+    """Whether one private read moves fewer bytes than the whole table."""
     bins = Bins(items, cap)
     return 2 * (bins.query_bytes + bins.answer_bytes(row_bytes)) + bins.top_bytes < items * row_bytes
