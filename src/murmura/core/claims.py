@@ -44,7 +44,7 @@ class PairsClaim:
 class RowsClaim:
     """Rows of at most `cap` items of a device, each item once: a 1, then `width` numbers.
 
-    The numbers stand where the 1 does and nowhere else. With `digits` all rows of a device have the same numbers,
+    The numbers stand where the 1 does alone. With `digits` all rows of a device have the same numbers,
     each a sum of weight · digit with digits from 0 to a largest one. Without, a number may be anything.
     """
 

@@ -68,7 +68,7 @@ class Bins:
 
     @property
     def query_bytes(self) -> int:
-        """What each of two aggregators gets in a read: seed and nonce, of every bin a tree and its last block."""
+        """What each of two aggregators gets in a read: seed, nonce, and of every bin tree and last block."""
         tree = self.count * BLOCK_BYTES * (self.read_depth + 1)
         return SEED_BYTES + BLOCK_BYTES + tree + -(-2 * self.count * self.read_depth // 8)
 
