@@ -80,7 +80,7 @@ class Bins:
     @property
     def top_bytes(self) -> int:
         """The nodes that everybody downloads once for a table."""
-        return NODE_BYTES * min(2**TOP, 1 << (self.items - 1).bit_length())
+        return NODE_BYTES * min(1 << TOP, 1 << (self.items - 1).bit_length())
 
     def answer_bytes(self, row_bytes: int) -> int:
         """What each of two aggregators answers: one row of every bin."""
