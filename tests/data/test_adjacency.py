@@ -10,7 +10,7 @@ from murmura import load
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.data.sources.synthetic import synth
-from murmura.engine.prepared import prepare
+from murmura.engine.prepared import PreparedData, prepare
 from murmura.engine.protocol import protocol
 
 
@@ -23,6 +23,11 @@ def folder(tmp_path: Path, **files: str) -> Path:
 def pairs(data: Interactions) -> set[tuple[int, int]]:
     users, items = data.users.labels[data.user], data.items.labels[data.item]
     return set(zip(users.tolist(), items.tolist()))
+
+
+def prepared(mine: Path) -> PreparedData:
+    data = load(str(mine))
+    return prepare(data, protocol("published", data))
 
 
 def test_validation_rows_inside_training_are_taken_out_to_choose(tmp_path: Path) -> None:
@@ -63,8 +68,7 @@ def test_a_folder_is_its_own_data_set(tmp_path: Path) -> None:
 def test_what_is_refused(tmp_path: Path, files: dict[str, str], why: str) -> None:
     mine = folder(tmp_path, **files)
     with pytest.raises(DataError, match=why):
-        data = load(str(mine))
-        prepare(data, protocol("published", data))
+        prepared(mine)
 
 
 def test_data_without_a_folder_has_no_published_split() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from murmura.core.claims import Claim, CountsClaim
+from murmura.core.claims import CountsClaim, PairsClaim
 from murmura.kernels.proofs.circuit import ProvenVector
 from murmura.kernels.proofs.counted_items import CountedItems
 from murmura.kernels.proofs.pair_words import PairWords
 from murmura.kernels.proofs.paired_items import PairedItems
 
 
-def circuit_of(claim: Claim) -> ProvenVector:
+def circuit_of(claim: CountsClaim | PairsClaim) -> ProvenVector:
     """The circuit of a claim; everybody makes the same one of what is public."""
     if isinstance(claim, CountsClaim):
         return _counted(claim)

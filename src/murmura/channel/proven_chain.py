@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from murmura.channel.chain import Chain
 from murmura.channel.circuits import circuit_of
+from murmura.channel.device_costs import rows_bytes
 from murmura.channel.field_shares import pack_numbers, unpack_numbers
 from murmura.channel.proven_shares import COMMITMENT_BYTES, payload_bytes
 from murmura.channel.shares import SEED_BYTES, Entropy
 from murmura.core.arrays import Longs
-from murmura.core.claims import Claim
+from murmura.core.claims import Claim, RowsClaim
 from murmura.core.contract import Total
 from murmura.core.errors import FederationError
 from murmura.core.kernel import VectorSlice
@@ -44,8 +45,10 @@ class ProvenChain(Chain):
 
     @cached_property
     def circuit(self) -> ProvenVector | None:
-        """Of a secure sum; a server that reads each update checks no proof."""
-        return circuit_of(self.claim) if self.settings.channel == "secure-sum" else None
+        """Of a secure sum; a server that reads each update checks no proof, and rows are not proved here."""
+        if self.settings.channel != "secure-sum" or isinstance(self.claim, RowsClaim):
+            return None
+        return circuit_of(self.claim)
 
     @property
     def proven(self) -> ProvenVector:
@@ -70,6 +73,8 @@ class ProvenChain(Chain):
     @cached_property
     def upload_bytes(self) -> int:
         """Seed, commitment, and half of vector and proof; where nothing is proved, the numbers alone."""
+        if isinstance(self.claim, RowsClaim) and self.settings.channel == "secure-sum":
+            return rows_bytes(self.claim)
         if self.circuit is None:
             return self.ring.message_bytes
         return SEED_BYTES + COMMITMENT_BYTES + payload_bytes(self.circuit, self.follows)
@@ -166,4 +171,5 @@ class ProvenChain(Chain):
         if table.space == "dense":
             return SparseRows(np.arange(len(values), dtype=np.int32), values.astype(table.dtype))
         there = values.any(axis=1)
-        return SparseRows(self.block(round)[there], np.minimum(values[there], LARGEST).astype(table.dtype))
+        kept = np.minimum(values[there], LARGEST) if table.exact is not None else values[there]
+        return SparseRows(self.block(round)[there], kept.astype(table.dtype))

@@ -7,6 +7,7 @@ vectors as the largest device has people.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from murmura.core.arrays import Ints, Longs
 
@@ -51,7 +52,8 @@ class RowsClaim:
     items: Ints  # (n,) ascending
     cap: int
     width: int
+    people: ClassVar[int] = 1
     digits: tuple[tuple[int, int], ...] = ()  # (weight, largest) of each digit of every number
 
 
-Claim = CountsClaim | PairsClaim
+Claim = CountsClaim | PairsClaim | RowsClaim

@@ -232,6 +232,15 @@ class Algorithm(ABC):
         """Whether, with these settings, the order of a history in time changes the result."""
         return False
 
+    @property
+    def reads_rows(self) -> int:
+        """A visit needs so many rows of the model's item tables at most, those of its own; 0: the whole."""
+        return 0
+
+    def ranking_tables(self, model: MessageSpec) -> MessageSpec:
+        """What of the public model a device ranks with: all of it."""
+        return model
+
     def check_rows(self, value: Floats, time: Longs | None) -> None:
         """Refuse values or times of interactions that it has no use for; by default none."""
         return

@@ -29,20 +29,20 @@ class AdjacencyRows(NamedTuple):
 def read_adjacency(text: TextFile) -> AdjacencyRows:
     """The rows of a file; refuses what is no whole number. A user without items has no row."""
     users, items, numbers, sizes = list[int](), list[int](), list[int](), list[int]()
-    for number, line in text.lines():
+    for at, line in text.lines():
         try:
             who, *own = map(int, line.split() or (0,))
         except ValueError:
             raise DataError(
-                f"{text.path}, line {number}: a line must be a user and her items, whole numbers with blanks "
+                f"{text.path}, line {at}: a line must be a user and her items, whole numbers with blanks "
                 f"between them, but is {line[:40]!r}."
             ) from None
         users.append(who)
         items += own
-        numbers.append(number)
+        numbers.append(at)
         sizes.append(len(own))
-    user, line = (np.repeat(np.array(column, np.int64), sizes) for column in (users, numbers))
-    return AdjacencyRows(user, np.array(items, np.int64), line)
+    user, where = (np.repeat(np.array(column, np.int64), sizes) for column in (users, numbers))
+    return AdjacencyRows(user, np.array(items, np.int64), where)
 
 
 def has_adjacency(folder: Path) -> bool:

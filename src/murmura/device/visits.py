@@ -135,6 +135,8 @@ async def take_part(
         new = folder.identity()
         pinned = {"terms": new.terms.hash.hex(), "admission": new.terms.admission}
         pinned["privacy"] = "; ".join([*new.terms.labels.values(), new.terms.noise.sentence()])
+        described = await DownloadCache(new.url, send, new.terms).description()
+        pinned["bytes"] = new.terms.device_costs(described.info).sentence()
         tell({"event": "joined", **joined, **pinned, "never": _why_never(new)})
     identity = folder.identity()
     if identity.url != url:
@@ -243,7 +245,7 @@ def sentence(event: dict[str, Any]) -> str:
             else ""
         )
         never = f"; nothing will be sent: {event['never']}" if event["never"] else ""
-        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{never}; {event['privacy']}"
+        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{never}; {event['privacy']}; {event['bytes']}"
     if kind == "recommended":
         if "why" not in event:
             return f"for {event['for']}: " + ", ".join(map(str, event["items"]))

@@ -14,6 +14,7 @@ import numpy as np
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
+from murmura.channel.device_costs import DeviceCosts, device_costs
 from murmura.core.arrays import Ints
 from murmura.core.catalogue import Dataset
 from murmura.core.channel import ChannelSettings
@@ -28,7 +29,6 @@ from murmura.core.update import UpdateObserver
 from murmura.data.filters import LatestPerPair
 from murmura.data.sources.registry import liked_rows, load
 from murmura.data.user_tables import ClientGroups, groups_of_file, random_groups
-from murmura.engine.device_costs import DeviceCosts, device_costs
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Runtime
 from murmura.engine.fit import Watch, fit

@@ -39,7 +39,12 @@ WORDS = {"integer": "whole number", "number": "number", "string": "text", "boole
 }
 AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
-EQUIVALENTS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
+EQUIVALENTS = {
+    "pooled-ease": "fed-ease",
+    "pooled-item-knn": "fed-item-knn",
+    "pooled-order": "fed-order",
+    "pooled-neighbours": "fed-neighbours",
+}
 
 LONG = 60.0  # rows per user from which histories count as long; of the data sets here none has 41 to 67
 LADDER = (100.0, 300.0, 1000.0, 3000.0, 10000.0)  # what reg may be: what was tried

@@ -140,8 +140,8 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
             if length > MOST_BYTES:
                 raise SettingError(
                     f"a device must {what} at most {MOST_BYTES / 1e6:.0f} MB in one release, but the pairs of "
-                    f"{n} items would take {length / 1e6:,.0f}; raise least, {self.least} now, for fewer items, "
-                    "or take fed-neighbours, whose bytes follow a history."
+                    f"{n} items take {length / 1e6:,.0f}; raise least, {self.least} now, for fewer items, or "
+                    "take fed-neighbours, whose bytes follow a history."
                 )
 
     def counts_claim(self, info: FederationInfo) -> CountsClaim:

@@ -1,6 +1,6 @@
-"""The data sets of graph papers, published with their split: Wang et al. (SIGIR 2019), He et al. (SIGIR 2020).
+"""Data sets of graph papers, published with their split: Wang et al. (SIGIR 2019), He et al. (SIGIR 2020).
 
-The same splits are those of the leaderboard BARS (Zhu et al., SIGIR 2022): Gowalla_m1, Yelp18_m1, AmazonBooks_m1.
+The leaderboard BARS (Zhu et al., SIGIR 2022) has the same splits: Gowalla_m1, Yelp18_m1, AmazonBooks_m1.
 `--protocol published` trains and tests on them as they were cut.
 """
 
@@ -34,7 +34,7 @@ def _published(name: str, title: str, train: str | None = None, test: str | None
         name, title, "its publishers", "the owners' terms of the rows; cite the papers",
         "https://github.com/kuandeng/LightGCN",
         (SourceFile(TRAIN, train), SourceFile(TEST, test), side(VALIDATION)), read,
-        how="get the split of the LightGCN paper (https://github.com/kuandeng/LightGCN, folder Data)", like=like,
+        how="get the split of the LightGCN paper (https://github.com/kuandeng/LightGCN)", like=like,
     )  # fmt: skip
 
 

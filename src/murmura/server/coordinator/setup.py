@@ -11,14 +11,15 @@ from pydantic import Field
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
+from murmura.channel.device_costs import DeviceCosts, device_costs
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import EPSILON, EXACT, READABLE, WITHOUT_NOISE, ChannelSettings
+from murmura.core.claims import RowsClaim
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import RunError, SettingError
 from murmura.core.features import encode_features
 from murmura.core.rng import Words, server_secret
 from murmura.core.settings import as_dict, changed, field_names, private_settings, settings
-from murmura.engine.device_costs import DeviceCosts, device_costs
 from murmura.engine.itinerary import Itinerary, forecast_of
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire.description import FederationDescription
@@ -110,6 +111,11 @@ class FederationSetup:
             raise SettingError(
                 "an invited federation in readable mode needs the key of whoever invites; give --admitter KEY "
                 "(`murmura invite key`), or --admission open."
+            )
+        if any(isinstance(phase.claim, RowsClaim) for phase in method.phases(info)):
+            raise SettingError(
+                f"{self.preset.name} sends rows that no aggregator here can check, so it is for simulations; "
+                "serve fed-ease, or fed-item-knn with a larger least."
             )
         follows = any(phase.follows for phase in method.phases(info))
         if self.admission == "open" and self.aggregators and follows and "exact" in self.labels:

@@ -12,9 +12,11 @@ from murmura.channel.layout import VectorLayout
 from murmura.channel.proven_shares import COMMITMENT_BYTES, payload_bytes
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.channel import ChannelSettings
+from murmura.core.claims import RowsClaim
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.message import MessageSpec, released_counts_bytes
 from murmura.core.schedule import Schedule
+from murmura.kernels.point_functions.sizes import NUMBER_BYTES, Bins, is_read_shorter, is_sparse_shorter
 
 if TYPE_CHECKING:
     from murmura.core.contract import Algorithm
@@ -34,10 +36,9 @@ class ExchangeCost:
 
 @dataclass(frozen=True)
 class DeviceCosts:
-    """A whole training of a device, the download of the model it ranks with included."""
+    """A whole training of a device."""
 
-    exchanges: tuple[ExchangeCost, ...]
-    final: int  # bytes
+    exchanges: tuple[ExchangeCost, ...]  # the last is the download of the model it ranks with
 
     @property
     def up(self) -> float:
@@ -47,7 +48,7 @@ class DeviceCosts:
     @property
     def down(self) -> float:
         """Bytes it receives, the whole model at each visit that reads it."""
-        return sum(one.visits * one.down for one in self.exchanges) + self.final
+        return sum(one.visits * one.down for one in self.exchanges)
 
     @property
     def large(self) -> bool:
@@ -57,7 +58,7 @@ class DeviceCosts:
     def sentence(self) -> str:
         """For people."""
         sent = f"sends {self.up / 1e6:,.1f} MB and " if self.up else ""
-        return f"a device {sent}receives at most {self.down / 1e6:,.1f} MB in {len(self.exchanges)} exchanges"
+        return f"a device {sent}receives at most {self.down / 1e6:,.1f} MB in all"
 
 
 def device_costs(
@@ -75,21 +76,38 @@ def device_costs(
     visits = rounds * schedule.cohort(info) / info.clients if training else 0.0
     found = []
     for phase in phases:
-        down = _read(phase, whole, channel).model_bytes(listed) if phase.fetches_model else 0
+        read = whole if phase.receives is None else channel.downloads(phase.receives)
+        asked, down = read_bytes(algorithm, read, listed) if phase.fetches_model else (0, 0)
         down += released_counts_bytes(info.items) if algorithm.knows_counts(phase) else 0
         often = visits if phase.repeat is None else float(phase.repeat)
-        found.append(ExchangeCost(phase.name, often * phase.part, _sent(phase, info, channel), down))
-    return DeviceCosts(tuple(found), whole.model_bytes(listed))
+        found.append(ExchangeCost(phase.name, often * phase.part, asked + _sent(phase, info, channel), down))
+    asked, down = read_bytes(algorithm, algorithm.ranking_tables(whole), listed)
+    return DeviceCosts((*found, ExchangeCost("model", 1.0, asked, down)))
 
 
-def _read(phase: Phase, whole: MessageSpec, channel: ChannelSettings) -> MessageSpec:
-    return whole if phase.receives is None else channel.downloads(phase.receives)
+def rows_bytes(claim: RowsClaim) -> int:
+    """The shares of a device's rows: two keys, or a vector of all rows and a seed where that is shorter."""
+    items, numbers = max(1, len(claim.items)), 1 + claim.width
+    if is_sparse_shorter(items, claim.cap, numbers):
+        return 2 * Bins(items, claim.cap).key_bytes(numbers)
+    return SEED_BYTES + NUMBER_BYTES * items * numbers
+
+
+def read_bytes(algorithm: Algorithm, spec: MessageSpec, items: int) -> tuple[int, int]:
+    """Bytes up and down of reading own rows of item tables in private, or of fetching whole tables."""
+    row, rows = sum(table.value_bytes for table in spec.tables), min(algorithm.reads_rows, items)
+    if not row or not rows or not is_read_shorter(items, rows, row):
+        return 0, spec.model_bytes(items)
+    bins = Bins(items, rows)
+    return 2 * bins.query_bytes, 2 * bins.answer_bytes(row) + bins.top_bytes
 
 
 def _sent(phase: Phase, info: FederationInfo, channel: ChannelSettings) -> int:
     """What a visit sends through the channel; 0 where there is none, as rows follow the history."""
     if not channel.on or phase.combine != "sum":
         return 0
+    if isinstance(phase.claim, RowsClaim):
+        return rows_bytes(phase.claim)
     if phase.claim is not None and channel.channel == "secure-sum":
         return SEED_BYTES + COMMITMENT_BYTES + payload_bytes(circuit_of(phase.claim), bool(phase.follows))
     return VectorLayout.of(channel, phase, info).words * channel.ring // 8
