@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.algorithms.cooccurrence.item_model import RankingSettings
-from murmura.core.arrays import Bools, Longs, Singles
+from murmura.core.arrays import Bools, Longs
 from murmura.core.contract import Algorithm, ClientState, History, Phase, RoundContext
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng
@@ -49,7 +50,7 @@ class CountingMethod(RankingSettings, Algorithm):
             return np.isin(history.item, update.tables["counts"].index)
         return np.zeros(len(history), np.bool_)
 
-    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> NDArray[Any]:
         """The scores of every person of the client."""
         rows = history.rows(self.takes(history.value))
         people = int(history.owners.max(initial=0)) + 1
@@ -57,5 +58,5 @@ class CountingMethod(RankingSettings, Algorithm):
         return np.stack([self.person_scores(context, mine) for mine in each])
 
     @abstractmethod
-    def person_scores(self, context: RoundContext, mine: History) -> Singles:
+    def person_scores(self, context: RoundContext, mine: History) -> NDArray[Any]:
         """What one person's items say of all others."""

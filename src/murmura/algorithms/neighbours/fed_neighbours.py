@@ -30,7 +30,7 @@ from murmura.algorithms.cooccurrence.item_model import rarest_rows, recency
 from murmura.algorithms.neighbours import item_lists
 from murmura.algorithms.neighbours.row_numbers import CandidateCounters, PersonWeights, SketchNumbers, Weight
 from murmura.algorithms.preset import Preset
-from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.claims import RowsClaim
 from murmura.core.consent import Consent
@@ -75,7 +75,7 @@ class FedNeighbours(CountingMethod):
     cap: Annotated[int, Field(ge=2)] = 100  # items of one person in the sums, and rows that a device reads
     rank: Annotated[int, Field(ge=1, le=512)] = 64  # directions of a sketch
     words: Count = 64  # numbers of 64 bits in a row of pairs
-    most_candidates: Count = 384  # of a row
+    most_candidates: Count = 360  # of a row
     memory_gb: Positive = 8.0  # of the machine that sums up and finds candidates
 
     def __post_init__(self) -> None:
@@ -256,18 +256,18 @@ class FedNeighbours(CountingMethod):
             found[here, : best.shape[1]], similar[here, : best.shape[1]] = best, value
         return {"neighbours": item_lists.packed(found, items), "similarity": similar}
 
-    def person_scores(self, context: RoundContext, mine: History) -> Singles:
-        """What the rows of her own items say of all others; what none names follows by count."""
-        own, weight = self._read(mine)
-        items = context.info.items
-        near = item_lists.unpacked(context.model["neighbours"][own], items, self.k)
-        value = np.asarray(context.model["similarity"][own], np.float64) * weight[:, None]
+    def person_scores(self, context: RoundContext, mine: History) -> Floats:
+        """What the lists of her own items say of all others; where they say nothing what is popular."""
+        near, value = self._votes(context, mine)
         there = near >= 0
-        scores: Floats = np.bincount(near[there], value[there], minlength=items).astype(np.float64)
-        counts = context.model["counts"][:, 0]
-        scores = scores * (counts + 1.0) ** -self.discount
-        every: Singles = np.where(scores > 0, scores, -1 / (1.0 + counts)).astype(np.float32)
-        return every
+        if not there.any():
+            return context.model["counts"][:, 0].astype(np.float64)
+        return np.bincount(near[there], value[there], minlength=context.info.items).astype(np.float64)
+
+    def _votes(self, context: RoundContext, mine: History) -> tuple[Ints, Floats]:
+        own, weight = self._read(mine)
+        near = item_lists.unpacked(context.model["neighbours"][own], context.info.items, self.k)
+        return near, np.asarray(context.model["similarity"][own], np.float64) * weight[:, None]
 
     def _read(self, mine: History) -> tuple[Ints, Floats]:
         """The items whose rows she reads, and how much each counts: the newest where that matters."""
@@ -283,16 +283,14 @@ class FedNeighbours(CountingMethod):
 
     def client_terms(self, context: RoundContext, state: ClientState, history: History) -> ScoreTerms | None:
         """What each of her items adds."""
-        own, weight = self._read(history.rows(self.takes(history.value)))
-        items = context.info.items
-        if not len(own):
-            return ScoreTerms.of_popularity(context.model["counts"][:, 0])
-        near = item_lists.unpacked(context.model["neighbours"][own], items, self.k)
-        value = np.asarray(context.model["similarity"][own], np.float64) * weight[:, None]
-        terms = np.zeros((len(own), items))
+        mine, items = history.rows(self.takes(history.value)), context.info.items
+        near, value = self._votes(context, mine)
         row, column = np.nonzero(near >= 0)
+        if not len(row):
+            return ScoreTerms.of_popularity(context.model["counts"][:, 0])
+        terms: Floats = np.zeros((len(near), items))
         terms[row, near[row, column]] = value[row, column]
-        return ScoreTerms.of_items(own, np.arange(items), terms)
+        return ScoreTerms.of_items(self._read(mine)[0], np.arange(items), terms)
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """Nothing to fit: the lists meet any history."""

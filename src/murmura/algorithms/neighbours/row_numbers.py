@@ -136,7 +136,7 @@ class CandidateCounters:
         counts: Longs, part: Bools, weights: PersonWeights, width: int, candidates: int
     ) -> CandidateCounters:
         """Of rows of `width` numbers: no pair of an item is counted more often than the item."""
-        bases = counts * weights.most + 1
+        bases = np.maximum(counts, 1) * weights.most + 1
         each = {base: counters_in_a_word(base) for base in np.unique(bases).tolist()}
         digits = np.array([each[base] for base in bases.tolist()], np.int64)
         capacity = np.where(part, np.minimum(width * digits, candidates), 0)

@@ -14,7 +14,6 @@ from murmura.algorithms.preset import ConfiguredPreset
 from murmura.channel.device_costs import DeviceCosts, device_costs
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import EPSILON, EXACT, READABLE, WITHOUT_NOISE, ChannelSettings
-from murmura.core.claims import RowsClaim
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import RunError, SettingError
 from murmura.core.features import encode_features
@@ -111,11 +110,6 @@ class FederationSetup:
             raise SettingError(
                 "an invited federation in readable mode needs the key of whoever invites; give --admitter KEY "
                 "(`murmura invite key`), or --admission open."
-            )
-        if any(isinstance(phase.claim, RowsClaim) for phase in method.phases(info)):
-            raise SettingError(
-                f"{self.preset.name} sends rows that no aggregator here can check, so it is for simulations; "
-                "serve fed-ease, or fed-item-knn with a larger least."
             )
         follows = any(phase.follows for phase in method.phases(info))
         if self.admission == "open" and self.aggregators and follows and "exact" in self.labels:
