@@ -167,3 +167,21 @@ def scaled(a: Elements, by: np.uint64) -> Elements:
     for i in range(len(a)):
         result[i] = multiply(a[i], by)
     return result
+
+
+@compiled
+def row_inners(a: Elements, b: Elements) -> Elements:
+    """Σ_c a_ic b_c of each row."""
+    result = np.empty(len(a), np.uint64)
+    for i in range(len(a)):
+        result[i] = inner(a[i], b)
+    return result
+
+
+@compiled
+def row_totals(a: Elements) -> Elements:
+    """Σ_c a_ic of each row."""
+    result = np.empty(len(a), np.uint64)
+    for i in range(len(a)):
+        result[i] = total(a[i])
+    return result
