@@ -2,7 +2,7 @@
 
 With e = 2³² − 1, 2⁶⁴ is e and 2⁹⁶ is −1 modulo p: a product of 128 bits is reduced by one short product, one
 addition and one subtraction. Every function takes and gives words below p. The reference implementation is
-`channel.proofs`, on whole numbers of Python.
+`tests.channel.plain_proofs`, on whole numbers of Python.
 """
 
 from __future__ import annotations
