@@ -60,7 +60,8 @@ def test_the_drafts_hash() -> None:
     assert blocks[0].hex() == told["derived_seed"]
     assert b"".join(blocks) == expected
     found = np.empty(2 * told["length"] - 2, np.uint64)  # compiled: from block 1 on, here without large words
-    stretch(keys(key), *words(seed), found, len(found))
+    lo, hi = words(seed)
+    stretch(keys(key), lo, hi, found, len(found))
     assert found.tobytes() == expected[16:]
 
 
