@@ -172,11 +172,11 @@ class KeyHalves:
 
     def of_half(self, half: bytes | memoryview) -> KeyShare:
         """The second key."""
-        told = bytes(half)
+        message = bytes(half)
         end = SEED_BYTES + self.public_bytes
-        extras = unpack_numbers(told[end:], self.circuit.extras)
-        roots = _roots(told[:SEED_BYTES], self._bins)
-        return KeyShare(self._bins, self._corrections(told[SEED_BYTES:end]), roots, 1, extras)
+        extras = unpack_numbers(message[end:], self.circuit.extras)
+        roots = _roots(message[:SEED_BYTES], self._bins)
+        return KeyShare(self._bins, self._corrections(message[SEED_BYTES:end]), roots, 1, extras)
 
     def _corrections(self, public: bytes) -> Corrections:
         if len(public) != self.public_bytes:
@@ -205,19 +205,19 @@ class KeyHalves:
 
     def released(self, sums: Elements) -> Elements:
         """Item by item, the sum over its places."""
-        return self.circuit.told(gathered(sums, place_table(self._bins)))
+        return self.circuit.visible(gathered(sums, place_table(self._bins)))
 
 
 def fixed_keys(nonce: bytes) -> tuple[Elements, Elements]:
     """The keys of both hashes of a tree, as round keys."""
-    told = hashlib.sha256(b"murmura point function\0" + nonce).digest()
-    extend, convert = np.frombuffer(told, np.uint8).reshape(2, BLOCK_BYTES)
+    message = hashlib.sha256(b"murmura point function\0" + nonce).digest()
+    extend, convert = np.frombuffer(message, np.uint8).reshape(2, BLOCK_BYTES)
     return round_keys(extend.copy()), round_keys(convert.copy())
 
 
 def _roots(seed: bytes, bins: Bins) -> Elements:
-    told = key_stream(seed).update(bytes(BLOCK_BYTES * bins.count))
-    return np.frombuffer(told, "<u8").astype(np.uint64).reshape(bins.count, 2)
+    message = key_stream(seed).update(bytes(BLOCK_BYTES * bins.count))
+    return np.frombuffer(message, "<u8").astype(np.uint64).reshape(bins.count, 2)
 
 
 def packed_corrections(controls: Bytes, seeds: Elements) -> bytes:
@@ -225,12 +225,12 @@ def packed_corrections(controls: Bytes, seeds: Elements) -> bytes:
     return np.packbits(controls.ravel(), bitorder="little").tobytes() + pack_numbers(seeds.ravel())
 
 
-def unpacked_corrections(told: bytes, bins: int, depth: int) -> tuple[Bytes, Elements]:
+def unpacked_corrections(message: bytes, bins: int, depth: int) -> tuple[Bytes, Elements]:
     """The control bits and seeds; refuses bits that mean nothing."""
     bits = 2 * bins * depth
     first = -(-bits // 8)
-    found = np.unpackbits(np.frombuffer(told[:first], np.uint8), bitorder="little")
+    found = np.unpackbits(np.frombuffer(message[:first], np.uint8), bitorder="little")
     if found[bits:].any():
         raise FederationError("the last bits of a key must be 0, but are not; leave the report out.")
-    seeds = np.frombuffer(told[first:], "<u8").astype(np.uint64)
+    seeds = np.frombuffer(message[first:], "<u8").astype(np.uint64)
     return found[:bits].reshape(bins, depth, 2), seeds.reshape(bins, depth, 2)

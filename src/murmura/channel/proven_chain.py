@@ -107,7 +107,7 @@ class ProvenChain(Chain):
             index, numbers = self._circuit.checked(*self._rows_of(update))
             placed = np.zeros((len(self.claim.items), numbers.shape[1]), np.uint64)
             placed[index] = numbers
-            vector[1:] = self._circuit.told(placed)
+            vector[1:] = self._circuit.visible(placed)
             return vector
         for table, here in self.layout.slices():
             rows = update.tables[table.name]

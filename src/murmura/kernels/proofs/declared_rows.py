@@ -120,11 +120,11 @@ class DeclaredRows:
 
     @cached_property
     def _declared(self) -> str:
-        told = b"" if self.shown is None else self.shown.astype("<i8").tobytes()
-        shown = "all" if self.shown is None else hashlib.sha256(told).hexdigest()
+        spelled = b"" if self.shown is None else self.shown.astype("<i8").tobytes()
+        shown = "all" if self.shown is None else hashlib.sha256(spelled).hexdigest()
         return f"{self.items} {self.cap} {self.width} {self.digits} {shown}"
 
-    def told(self, rows: Elements) -> Elements:
+    def visible(self, rows: Elements) -> Elements:
         """What is released of (items, numbers): zeros for the others."""
         if self.shown is not None:
             hidden = np.ones(self.items, np.bool_)
@@ -201,7 +201,7 @@ class DenseRows(DeclaredRows):
     def released(self, x: Elements) -> Elements:
         """The rows, flag and payload side by side."""
         n, end = self.items, self.items * (1 + self.width)
-        return self.told(np.column_stack([x[:n], x[n:end].reshape(n, self.width)]))
+        return self.visible(np.column_stack([x[:n], x[n:end].reshape(n, self.width)]))
 
 
 class RowsShare(Protocol):
@@ -306,7 +306,7 @@ class KeyRows(DeclaredRows):
         whole = np.zeros((self.items, 1 + self.width), np.uint64)
         there = x.index >= 0
         whole[x.index[there]] = x.numbers[there]
-        return self.told(whole)
+        return self.visible(whole)
 
     def inputs(self, x: RowsShare, r: Elements, one: int) -> Inputs:
         """Of one's own rows, or of what a key stands for."""
