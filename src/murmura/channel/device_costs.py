@@ -9,14 +9,12 @@ import numpy as np
 
 from murmura.channel.circuits import circuit_of
 from murmura.channel.layout import VectorLayout
-from murmura.channel.proven_shares import COMMITMENT_BYTES, payload_bytes
-from murmura.channel.shares import SEED_BYTES
+from murmura.channel.proven_shares import first_bytes, payload_bytes
 from murmura.core.channel import ChannelSettings
-from murmura.core.claims import RowsClaim
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.message import MessageSpec, released_counts_bytes
 from murmura.core.schedule import Schedule
-from murmura.kernels.point_functions.sizes import NUMBER_BYTES, Bins, is_read_shorter, is_sparse_shorter
+from murmura.kernels.point_functions.sizes import Bins, is_read_shorter
 
 if TYPE_CHECKING:
     from murmura.core.contract import Algorithm
@@ -85,14 +83,6 @@ def device_costs(
     return DeviceCosts((*found, ExchangeCost("model", 1.0, asked, down)))
 
 
-def rows_bytes(claim: RowsClaim) -> int:
-    """The shares of a device's rows: two keys, or a vector of all rows and a seed where that is shorter."""
-    items, numbers = max(1, len(claim.items)), 1 + claim.width
-    if is_sparse_shorter(items, claim.cap, numbers):
-        return 2 * Bins(items, claim.cap).key_bytes(numbers)
-    return SEED_BYTES + NUMBER_BYTES * items * numbers
-
-
 def read_bytes(algorithm: Algorithm, spec: MessageSpec, items: int) -> tuple[int, int]:
     """Bytes up and down of reading own rows of item tables in private, or of fetching whole tables."""
     row, rows = sum(table.value_bytes for table in spec.tables), min(algorithm.reads_rows, items)
@@ -106,8 +96,7 @@ def _sent(phase: Phase, info: FederationInfo, channel: ChannelSettings) -> int:
     """What a visit sends through the channel; 0 where there is none, as rows follow the history."""
     if not channel.on or phase.combine != "sum":
         return 0
-    if isinstance(phase.claim, RowsClaim):
-        return rows_bytes(phase.claim)
     if phase.claim is not None and channel.channel == "secure-sum":
-        return SEED_BYTES + COMMITMENT_BYTES + payload_bytes(circuit_of(phase.claim), bool(phase.follows))
+        circuit = circuit_of(phase.claim, bool(phase.follows))
+        return first_bytes(circuit) + payload_bytes(circuit, bool(phase.follows))
     return VectorLayout.of(channel, phase, info).words * channel.ring // 8

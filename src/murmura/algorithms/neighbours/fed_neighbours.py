@@ -165,7 +165,7 @@ class FedNeighbours(CountingMethod):
         return {"counted": np.zeros(-(-info.items // 8), np.uint8)}
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
-        """A row for each item that she shares; after the counts of what was counted and takes part."""
+        """A row for each item that she shares; later for each counted one, of zeros where it is too rare."""
         shared, info = np.unique(self.shared(history, rng).item), context.info
         if context.phase == "counts":
             own = shared[evenly(np.zeros(len(shared), np.int64), self.cap)]
@@ -173,21 +173,25 @@ class FedNeighbours(CountingMethod):
             bits[own] = True
             sent = SparseRows(own, np.ones((len(own), 1), np.uint32))
             return {"counted": np.packbits(bits)}, Update({"counts": sent}, own=(own,))
-        counts = known_counts(context.model)
-        taking = np.unpackbits(state["counted"], count=info.items).astype(np.bool_) & self.part(counts)
-        own = shared[taking[shared]]
-        rows = self._pairs(context, own) if context.phase == "pairs" else self._sketched(context, own, rng)
-        return state, Update({context.phase: SparseRows(own, rows)}, own=(own,))
+        counted = np.flatnonzero(np.unpackbits(state["counted"], count=info.items)).astype(np.int32)
+        active = np.isin(counted, shared) & self.part(known_counts(context.model))[counted]
+        own, rows = counted[active], np.zeros((len(counted), self._width(context)), np.uint64)
+        rows[:, 0] = 1
+        if len(own):
+            made = self._pairs(context, own) if context.phase == "pairs" else self._sketched(context, own, rng)
+            rows[active, 1:] = made
+        return state, Update({context.phase: SparseRows(counted, rows)}, own=(counted,))
+
+    def _width(self, context: RoundContext) -> int:
+        return 1 + (self.words if context.phase == "pairs" else self.sketch_numbers(context.info).width)
 
     def _sketched(self, context: RoundContext, own: Ints, rng: Rng) -> Elements:
         """The mean of her items' public rows, the same for each of them."""
         numbers, total = self.sketch_numbers(context.info), np.zeros(self.rank)
-        if not len(own):
-            return np.zeros((0, numbers.width), np.uint64)
         for row in self.public_rows(context, own):  # one after the other, as compiled
             total += row
         u = rng.stream(Purpose.ROUNDING).words_at(np.arange(self.rank)).astype(np.float64) * 2.0**-32
-        return np.tile(numbers.pack(numbers.rounded(total / len(own), u)), (len(own), 1))
+        return numbers.pack(numbers.rounded(total / len(own), u))
 
     def public_rows(self, context: RoundContext, items: Ints) -> Floats:
         """What a sketch means over."""
@@ -222,7 +226,7 @@ class FedNeighbours(CountingMethod):
         if phase == "pairs":
             return ServerState({**server.model, **self._lists(server.model, counts, rows)}, server.private), {}
         numbers = SketchNumbers(self.rank, int(server.private["clients"][0]))
-        sums, scale = numbers.sums(rows.values), self._scale(counts)
+        sums, scale = numbers.sums(rows.values[:, 1:]), self._scale(counts)
         Y = np.zeros((items, self.rank))
         Y[rows.index] = sums
         if phase == "sketch":
@@ -245,7 +249,7 @@ class FedNeighbours(CountingMethod):
         similar, powers = np.zeros((items, self.k), np.float16), (self.own_power, self.other_power)
         for first in range(0, len(rows), item_lists.BLOCK):
             here = rows.index[first : first + item_lists.BLOCK]
-            sums = self.counters(counts).unpack(here, rows.values[first : first + item_lists.BLOCK])
+            sums = self.counters(counts).unpack(here, rows.values[first : first + item_lists.BLOCK, 1:])
             named = item_lists.unpacked(model["candidates"][here], items, self.most_candidates)[
                 :, : sums.shape[1]
             ]
@@ -343,11 +347,11 @@ def _phases(method: FedNeighbours, info: FederationInfo) -> tuple[Phase, ...]:
     tables, width = method.row_tables(info), method.sketch_numbers(info).width
     reads = {"sketch": (), "sketch-2": (tables["directions"],), "pairs": (tables["candidates"],)}
     for name, read in reads.items():
-        wide = method.words if name == "pairs" else width
-        sends, receives = TableSpec(name, "item", info.items, wide, "uint64"), MessageSpec((known, *read))
+        wide = method.words if name == "pairs" else width  # behind a 1, as the claim says
+        sends, receives = TableSpec(name, "item", info.items, 1 + wide, "uint64"), MessageSpec((known, *read))
         asked = Phase(name, MessageSpec((sends,)), repeat=1, receives=receives, follows="counts")
         made.append(replace(asked, claim=RowsClaim(info.listed, cap, wide), returns=name == "pairs"))
-    return (replace(made[0], claim=RowsClaim(info.listed, cap, 1, ((1, 1),))), *made[1:])
+    return (replace(made[0], claim=RowsClaim(info.listed, cap, 0)), *made[1:])
 
 
 FED_NEIGHBOURS = Preset(

@@ -11,13 +11,23 @@ from murmura.algorithms.cooccurrence.counting import evenly
 from murmura.algorithms.cooccurrence.kernel import disclose, owners, shared_rows
 from murmura.algorithms.neighbours import item_lists
 from murmura.algorithms.neighbours.fed_neighbours import FedNeighbours, known_counts
-from murmura.algorithms.neighbours.loops import OwnRows, PairLoop, SketchLoop, add_pairs, add_sketches
+from murmura.algorithms.neighbours.loops import (
+    OwnRows,
+    PairLoop,
+    SketchLoop,
+    add_pairs,
+    add_sketches,
+    clients_without_bins,
+)
 from murmura.core.arrays import Bools, Ints, Longs
+from murmura.core.claims import RowsClaim
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound
 from murmura.core.population import Population, States, Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.cohort_kernel import CohortKernel
+from murmura.kernels.point_functions.bins import assigned, place_table
+from murmura.kernels.point_functions.sizes import Bins
 from murmura.kernels.proofs.field import Elements
 
 
@@ -39,39 +49,44 @@ class NeighboursKernel(CohortKernel[FedNeighbours]):
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """A row for each item that each client shares."""
         people, info, name = cohort.people, cohort.info, cohort.phase.name
-        taken = _first_of_each(people, info, shared_rows(cohort, self.algorithm))
-        owner = owners(people)
+        owner, shared = owners(people), shared_rows(cohort, self.algorithm)
         if name == "counts":
-            (said,) = np.nonzero(taken)
-            taken[said] = evenly(owner[said], self.algorithm.cap)
-            self._remember(cohort, states, owner[taken], people.item[taken])
-            disclose(people, _rows_of_items(people, info, owner[taken], people.item[taken]), tally)
+            rows = _first_of_each(people, info, shared)
+            (said,) = np.nonzero(rows)
+            rows[said] = evenly(owner[said], self.algorithm.cap)
+            self._remember(cohort, states, owner[rows], people.item[rows])
+            disclose(people, _of_items(people, info, owner[rows], people.item[rows]), tally)
+            active = np.ones(int(rows.sum()), np.bool_)
         else:
             item = people.item
             bit = states["counted"][owner, item // 8] >> (7 - item % 8).astype(np.uint8) & 1
-            taken &= (bit == 1) & self.algorithm.part(known_counts(cohort.model))[item]
+            there = np.isin(owner, cohort.clients) & (bit == 1)
+            rows = _first_of_each(people, info, there)
+            still = _of_items(people, info, owner[shared], item[shared])
+            active = (still & self.algorithm.part(known_counts(cohort.model))[item])[rows]
         start = np.zeros(people.clients + 1, np.int64)
-        np.cumsum(np.bincount(owner[taken], minlength=people.clients), out=start[1:])
-        own = OwnRows(start, people.item[taken])
-        tally.item_rows += np.bincount(own.item, minlength=info.items) if cohort.chain is None else 0
-        width = cohort.phase.sends.tables[0].width
+        np.cumsum(np.bincount(owner[rows], minlength=people.clients), out=start[1:])
+        own = OwnRows(start, people.item[rows], active, np.ones(len(active), np.bool_))
+        table = cohort.phase.sends.tables[0]
         if cohort.chain is not None:
+            own = own._replace(placed=_placed(own, cohort))
             tally.item_rows[cohort.chain.block(cohort.round)] += len(cohort.clients)
             place = cohort.chain.vector_slice(name, cohort.round).place
             total = np.zeros(cohort.chain.words, np.int64)
             self._add(cohort, own, place, total.view(np.uint64))
             total[0] = len(cohort.clients)
             return cohort.chain.sum_up(total, cohort.round), {}
-        words: Elements = np.zeros(info.items * width, np.uint64)
-        self._add(cohort, own, np.arange(info.items, dtype=np.int64) * width, words)
+        tally.item_rows += np.bincount(own.item, minlength=info.items)
+        words: Elements = np.zeros(info.items * table.width, np.uint64)
+        self._add(cohort, own, np.arange(info.items, dtype=np.int64) * table.width, words)
         index = np.unique(own.item)
-        values = words.reshape(-1, width)[index].astype(cohort.phase.sends.tables[0].dtype)
+        values = words.reshape(-1, table.width)[index].astype(table.dtype)
         return Total(Update({name: SparseRows(index, values)}), len(cohort.clients)), {name: len(own.item)}
 
     def _add(self, cohort: CohortRound, own: OwnRows, place: Longs, total: Elements) -> None:
         method, info, model = self.algorithm, cohort.info, cohort.model
+        np.add.at(total, place[own.item[own.placed]], np.uint64(1))
         if cohort.phase.name == "counts":
-            np.add.at(total, place[own.item], np.uint64(1))
             return
         if cohort.phase.name == "pairs":
             counters = method.counters(known_counts(model))
@@ -108,8 +123,23 @@ def _first_of_each(people: Population, info: FederationInfo, shared: Bools) -> B
     return first
 
 
-def _rows_of_items(people: Population, info: FederationInfo, owner: Longs, item: Ints) -> Bools:
+def _of_items(people: Population, info: FederationInfo, owner: Longs, item: Ints) -> Bools:
     """All rows of these items of these clients."""
     key = owners(people) * np.int64(info.items) + people.item
     there: Bools = np.isin(key, owner * np.int64(info.items) + item)
     return there
+
+
+def _placed(own: OwnRows, cohort: CohortRound) -> Bools:
+    """Which rows find a bin, by `assigned` where not all of a client's do."""
+    claim, placed = cohort.phase.claim, np.ones(len(own.item), np.bool_)
+    assert isinstance(claim, RowsClaim)
+    bins, listed = Bins(len(claim.items), claim.cap), np.full(cohort.info.items, -1, np.int64)
+    listed[claim.items] = np.arange(len(claim.items))
+    table = place_table(bins)
+    bin_of = (table // bins.width)[listed]
+    for client in np.flatnonzero(clients_without_bins(own, bin_of, bins.count)).tolist():
+        mine = slice(own.start[client], own.start[client + 1])
+        found = assigned(bins, listed[own.item[mine]].tolist())
+        placed[mine] = np.isin(np.arange(mine.stop - mine.start), [row for row, _ in found.values()])
+    return placed

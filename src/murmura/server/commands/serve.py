@@ -190,7 +190,6 @@ def _coordinate(
     start: bool,
 ) -> None:
     """Serve until interrupted; `known` is what people call the items."""
-    from murmura.core.claims import RowsClaim
     from murmura.core.files import write_whole
     from murmura.server.coordinator.coordinator import Coordinator
     from murmura.server.coordinator.open_round import PollingInterval
@@ -202,12 +201,7 @@ def _coordinate(
     from murmura.server.http.serving import serve as listen
 
     transport = others.way_to(*setup.aggregators)
-    # which refuses what cannot be run before anything is said of it
-    if any(isinstance(phase.claim, RowsClaim) for phase in setup.itinerary().setup):
-        raise SettingError(
-            f"{setup.preset.name} sends rows that no aggregator here can check, so it is for simulations; "
-            "serve fed-ease, or fed-item-knn with a larger least."
-        )
+    setup.itinerary()  # refuses what cannot be run before anything is said of it
     _warn(setup)
     coordinator = Coordinator(
         setup, ServerDatabase(state / "coordinator.db", "coordinator"), time.time, os.urandom
