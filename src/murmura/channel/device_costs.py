@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,9 +61,17 @@ class DeviceCosts:
 
 
 def device_costs(
-    algorithm: Algorithm, info: FederationInfo, schedule: Schedule, channel: ChannelSettings
+    algorithm: Algorithm,
+    info: FederationInfo,
+    schedule: Schedule,
+    channel: ChannelSettings,
+    private_reads: bool = False,
 ) -> DeviceCosts:
-    """Before counts are public, as if all items occurred equally often: then counters need most room."""
+    """Before counts are public, as if all items occurred equally often: then counters need most room.
+
+    Of a method that reads rows alone with `private_reads`; without, its devices download whole tables.
+    """
+    read = partial(read_bytes, algorithm) if private_reads else lambda spec, items: (0, spec.model_bytes(items))
     if info.counts is None and algorithm.releases_counts:
         even = np.zeros(info.items, np.int64)
         even[info.listed] = -(-info.interactions // max(1, len(info.listed)))
@@ -74,12 +83,12 @@ def device_costs(
     visits = rounds * schedule.cohort(info) / info.clients if training else 0.0
     found = []
     for phase in phases:
-        read = whole if phase.receives is None else channel.downloads(phase.receives)
-        asked, down = read_bytes(algorithm, read, listed) if phase.fetches_model else (0, 0)
+        needed = whole if phase.receives is None else channel.downloads(phase.receives)
+        asked, down = read(needed, listed) if phase.fetches_model else (0, 0)
         down += released_counts_bytes(info.items) if algorithm.knows_counts(phase) else 0
         often = visits if phase.repeat is None else float(phase.repeat)
         found.append(ExchangeCost(phase.name, often * phase.part, asked + _sent(phase, info, channel), down))
-    asked, down = read_bytes(algorithm, algorithm.ranking_tables(whole), listed)
+    asked, down = read(algorithm.ranking_tables(whole), listed)
     return DeviceCosts((*found, ExchangeCost("model", 1.0, asked, down)))
 
 

@@ -128,7 +128,8 @@ class FederatedMethod(Method):
         info = federation_info(algorithm, train, None if groups is None else groups.of)
         if (counts := algorithm.expected_counts(train)) is not None:
             info = replace(info, counts=counts)
-        return device_costs(algorithm, info, self.preset.schedule(), self.preset.channel_settings())
+        schedule, channel = self.preset.schedule(), self.preset.channel_settings()
+        return device_costs(algorithm, info, schedule, channel, private_reads=True)
 
     def fit_resumably(
         self,

@@ -173,8 +173,8 @@ class FedNeighbours(CountingMethod):
             bits[own] = True
             sent = SparseRows(own, np.ones((len(own), 1), np.uint32))
             return {"counted": np.packbits(bits)}, Update({"counts": sent}, own=(own,))
-        counted = np.flatnonzero(np.unpackbits(state["counted"], count=info.items)).astype(np.int32)
-        active = np.isin(counted, shared) & self.part(known_counts(context.model))[counted]
+        counted = shared[np.unpackbits(state["counted"], count=info.items).astype(np.bool_)[shared]]
+        active = self.part(known_counts(context.model))[counted]
         own, rows = counted[active], np.zeros((len(counted), self._width(context)), np.uint64)
         rows[:, 0] = 1
         if len(own):

@@ -60,10 +60,8 @@ class NeighboursKernel(CohortKernel[FedNeighbours]):
         else:
             item = people.item
             bit = states["counted"][owner, item // 8] >> (7 - item % 8).astype(np.uint8) & 1
-            there = np.isin(owner, cohort.clients) & (bit == 1)
-            rows = _first_of_each(people, info, there)
-            still = _of_items(people, info, owner[shared], item[shared])
-            active = (still & self.algorithm.part(known_counts(cohort.model))[item])[rows]
+            rows = _first_of_each(people, info, shared & (bit == 1))
+            active = self.algorithm.part(known_counts(cohort.model))[item[rows]]
         start = np.zeros(people.clients + 1, np.int64)
         np.cumsum(np.bincount(owner[rows], minlength=people.clients), out=start[1:])
         own = OwnRows(start, people.item[rows], active, np.ones(len(active), np.bool_))
