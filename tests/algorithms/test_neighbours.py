@@ -11,7 +11,7 @@ from murmura.algorithms import algorithm
 from murmura.algorithms.neighbours import item_lists
 from murmura.algorithms.neighbours.central import PooledNeighbours
 from murmura.algorithms.neighbours.fed_neighbours import FedNeighbours
-from murmura.algorithms.neighbours.loops import OwnRows, clients_without_bins
+from murmura.algorithms.neighbours.loops import HeldRows, clients_without_bins
 from murmura.algorithms.neighbours.row_numbers import CandidateCounters, PersonWeights, SketchNumbers
 from murmura.algorithms.preset import ONCE
 from murmura.channel.device_costs import DeviceCosts, device_costs
@@ -148,7 +148,7 @@ def test_who_finds_no_bin_is_found_as_by_the_device() -> None:
     own = [np.sort(rng.choice(60, n, replace=False)).astype(np.int32) for n in sizes]
     start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     yes = np.ones(int(start[-1]), np.bool_)
-    rows = OwnRows(start, np.concatenate(own), yes, yes)
+    rows = HeldRows(start, np.concatenate(own), yes, yes)
     lacking = clients_without_bins(rows, place_table(bins) // bins.width, bins.count)
     wanted = [len(assigned(bins, one.tolist())) < len(one) for one in own]
     assert lacking.tolist() == wanted

@@ -54,6 +54,7 @@ class Rp3Beta(Baseline):
     """Walks over three edges, each with a power of its own."""
 
     name = "rp3beta"
+    model = ItemKnnModel
     seeded = False
 
     k: Count = 200  # neighbours of an item

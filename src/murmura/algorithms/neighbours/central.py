@@ -21,6 +21,7 @@ class PooledNeighbours(Baseline):
     """The centralised equivalent of fed-neighbours."""
 
     name = "pooled-neighbours"
+    model = ItemKnnModel
     seeded = False
 
     weight: Weight = "inverse"

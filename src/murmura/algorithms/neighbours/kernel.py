@@ -12,7 +12,7 @@ from murmura.algorithms.cooccurrence.kernel import disclose, owners, shared_rows
 from murmura.algorithms.neighbours import item_lists
 from murmura.algorithms.neighbours.fed_neighbours import FedNeighbours, known_counts
 from murmura.algorithms.neighbours.loops import (
-    OwnRows,
+    HeldRows,
     PairLoop,
     SketchLoop,
     add_pairs,
@@ -64,7 +64,7 @@ class NeighboursKernel(CohortKernel[FedNeighbours]):
             active = self.algorithm.part(known_counts(cohort.model))[item[rows]]
         start = np.zeros(people.clients + 1, np.int64)
         np.cumsum(np.bincount(owner[rows], minlength=people.clients), out=start[1:])
-        own = OwnRows(start, people.item[rows], active, np.ones(len(active), np.bool_))
+        own = HeldRows(start, people.item[rows], active, np.ones(len(active), np.bool_))
         table = cohort.phase.sends.tables[0]
         if cohort.chain is not None:
             own = own._replace(placed=_placed(own, cohort))
@@ -81,7 +81,7 @@ class NeighboursKernel(CohortKernel[FedNeighbours]):
         values = words.reshape(-1, table.width)[index].astype(table.dtype)
         return Total(Update({name: SparseRows(index, values)}), len(cohort.clients)), {name: len(own.item)}
 
-    def _add(self, cohort: CohortRound, own: OwnRows, place: Longs, total: Elements) -> None:
+    def _add(self, cohort: CohortRound, own: HeldRows, place: Longs, total: Elements) -> None:
         method, info, model = self.algorithm, cohort.info, cohort.model
         np.add.at(total, place[own.item[own.placed]], np.uint64(1))
         if cohort.phase.name == "counts":
@@ -128,7 +128,7 @@ def _of_items(people: Population, info: FederationInfo, owner: Longs, item: Ints
     return there
 
 
-def _placed(own: OwnRows, cohort: CohortRound) -> Bools:
+def _placed(own: HeldRows, cohort: CohortRound) -> Bools:
     """Which rows find a bin, by `assigned` where not all of a client's do."""
     claim, placed = cohort.phase.claim, np.ones(len(own.item), np.bool_)
     assert isinstance(claim, RowsClaim)

@@ -16,7 +16,7 @@ from murmura.kernels.proofs.field import Elements
 _ROUNDING, _ZERO = np.uint64(Purpose.ROUNDING), np.uint64(0)
 
 
-class OwnRows(NamedTuple):
+class HeldRows(NamedTuple):
     """Client u has rows of the items start[u] to start[u + 1], ascending."""
 
     start: Longs  # (clients + 1,)
@@ -45,7 +45,7 @@ class PairLoop(NamedTuple):
 
 @compiled
 def add_sketches(
-    clients: Ints, own: OwnRows, how: SketchLoop, secrets: Words, round_: Word, place: Longs, total: Elements
+    clients: Ints, own: HeldRows, how: SketchLoop, secrets: Words, round_: Word, place: Longs, total: Elements
 ) -> None:
     """Add everybody's mean, rounded and packed, to the row of each of her items."""
     rank = how.rows.shape[1]
@@ -89,7 +89,7 @@ def add_sketches(
 
 
 @compiled
-def add_pairs(clients: Ints, own: OwnRows, how: PairLoop, place: Longs, total: Elements) -> None:
+def add_pairs(clients: Ints, own: HeldRows, how: PairLoop, place: Longs, total: Elements) -> None:
     """Add everybody's weight to the counters of her pairs."""
     mark = np.full(len(how.bases), -1, np.int32)
     for client in clients:
@@ -114,7 +114,7 @@ def add_pairs(clients: Ints, own: OwnRows, how: PairLoop, place: Longs, total: E
 
 
 @compiled
-def clients_without_bins(own: OwnRows, bin_of: Longs, bins: int) -> Bools:
+def clients_without_bins(own: HeldRows, bin_of: Longs, bins: int) -> Bools:
     """(clients,) whose rows do not all find a bin of their own: `bin_of` (items, 3); by augmenting paths."""
     clients, groups = len(own.start) - 1, bin_of.shape[1]
     lacking = np.zeros(clients, np.bool_)

@@ -17,7 +17,6 @@ from murmura.core.errors import DataError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
-from murmura.data import adjacency
 from murmura.data.list_files import Row, codes_in_file, format_named, write_rows
 from murmura.data.tables.text_file import read_text
 
@@ -115,6 +114,8 @@ class GivenSplit:
 
     def apply(self, data: Interactions) -> Split:
         """Give every row the part its file says."""
+        from murmura.data import adjacency
+
         path = Path(self.path)
         if path.suffix == ".npz":
             return load_split(path, data)
@@ -138,6 +139,8 @@ class GivenSplit:
 
 def _files(folder: Path) -> tuple[Path, Path | None, Path]:
     """The files of training, validation and test."""
+    from murmura.data import adjacency
+
     if not folder.is_dir():
         raise DataError(
             f"{folder}: a given split must be a folder of files or an .npz file, but it is neither."
@@ -160,6 +163,8 @@ def _files(folder: Path) -> tuple[Path, Path | None, Path]:
 
 def _pairs(file: Path, data: Interactions) -> Longs:
     """The pairs of a file as codes of the data."""
+    from murmura.data import adjacency
+
     users, items, numbers = _adjacent(file) if file.name in adjacency.NAMES else _tabbed(file)
     must = "be in the data, but is not; name the data the split was made of"
     user = codes_in_file(file, data.users, users, numbers, "user", must)
@@ -171,6 +176,8 @@ Pairs = tuple[Sequence[Any], Sequence[Any], Sequence[int]]  # users, items, and 
 
 
 def _adjacent(file: Path) -> Pairs:
+    from murmura.data import adjacency
+
     found = adjacency.read_adjacency(read_text(file))
     return found.user.tolist(), found.item.tolist(), found.line.tolist()
 

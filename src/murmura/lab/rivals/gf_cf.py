@@ -84,6 +84,7 @@ class GfCf(Baseline):
     """A linear filter and an ideal low-pass one, both closed."""
 
     name = "gf-cf"
+    model = GraphFilter
     seeded = False
 
     factors: Count = 256
@@ -95,6 +96,8 @@ class GfCf(Baseline):
 
         R, smaller = _scaled(train), min(train.n_users, train.n_items)
         few = min(self.factors, smaller - 1)
+        if few < 1:
+            return GraphFilter(train, np.zeros((train.n_items, 1), np.float32), self.alpha)
         start = np.random.default_rng(0).standard_normal(smaller)
         _, _, V = svds(R, k=few, v0=start, solver="arpack")
         return GraphFilter(train, np.ascontiguousarray(V.T, np.float32), self.alpha)
