@@ -14,7 +14,7 @@ from murmura.algorithms.neighbours.fed_neighbours import FedNeighbours
 from murmura.algorithms.neighbours.loops import HeldRows, clients_without_bins
 from murmura.algorithms.neighbours.row_numbers import CandidateCounters, PersonWeights, SketchNumbers
 from murmura.algorithms.preset import ONCE
-from murmura.channel.device_costs import DeviceCosts, device_costs
+from murmura.channel.ledger import DeviceCosts, device_costs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError

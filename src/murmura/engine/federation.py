@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from murmura.channel.device_costs import read_bytes
+from murmura.channel.ledger import read_bytes
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.codec import RowVersions
 from murmura.core.contract import (

@@ -14,7 +14,7 @@ import numpy as np
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
-from murmura.channel.device_costs import DeviceCosts, device_costs
+from murmura.channel.ledger import DeviceCosts, device_costs
 from murmura.core.arrays import Ints
 from murmura.core.catalogue import Dataset
 from murmura.core.channel import ChannelSettings

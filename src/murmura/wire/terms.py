@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 
 from murmura.algorithms import algorithm as named
 from murmura.channel.chain import Chain
-from murmura.channel.device_costs import DeviceCosts, device_costs
 from murmura.channel.layout import VectorLayout
+from murmura.channel.ledger import DeviceCosts, device_costs
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.phase_chains import chain
 from murmura.core.channel import EXACT, READABLE, ChannelSettings

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
-from murmura.channel.device_costs import DeviceCosts, device_costs
+from murmura.channel.ledger import DeviceCosts, device_costs
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import EPSILON, EXACT, READABLE, WITHOUT_NOISE, ChannelSettings
 from murmura.core.contract import FederationInfo
