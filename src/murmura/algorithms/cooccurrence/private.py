@@ -24,8 +24,9 @@ from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.cooccurrence.counting import CountingMethod
-from murmura.algorithms.cooccurrence.item_model import WeightBlend, recency
+from murmura.algorithms.cooccurrence.item_model import WeightBlend
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE
+from murmura.baselines.information import recency
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.channel import NoiseForecast
 from murmura.core.contract import (

@@ -45,6 +45,7 @@ class StudyRow:
     p: float = math.nan  # against the best, Holm-corrected
     rank: float = math.nan
     trials: int = 0
+    like: str = ""  # the method whose trials decided; "": its own
     fewer: bool = False  # than the plan asks for: its whole grid
     without_value: int = 0  # of the trials
     cpu: float = 0.0  # seconds of all trials and of the fits of what was chosen
@@ -55,7 +56,9 @@ class StudyRow:
 
     @property
     def effort(self) -> str:
-        """How many trials, and whether there were no more to make."""
+        """How many trials, and whether there were no more to make; or whose."""
+        if self.like:
+            return f"as {self.like}"
         return f"{self.trials}, whole grid" if self.fewer else str(self.trials)
 
 
@@ -110,7 +113,8 @@ class DataSetRows:
     def rows(self) -> list[StudyRow]:
         """One for each method of the plan, in its order."""
         tried = self.folder.trials(self.name)
-        return [self._row(label, tried.get(label, [])) for label in self.folder.plan.methods]
+        plan = self.folder.plan
+        return [self._row(label, tried.get(plan.searched(label), [])) for label in plan.methods]
 
     def _row(self, place: str, trials: Sequence[Trial]) -> StudyRow:
         plan, label = self.folder.plan, printable(place)
@@ -128,9 +132,10 @@ class DataSetRows:
             p=math.nan if test is None else test.p_t,
             rank=self.rank(label),
             trials=len(trials),
+            like="" if plan.searched(place) == place else printable(plan.searched(place)),
             fewer=len(trials) < plan.trials,
             without_value=sum(bool(one.failed) for one in trials),
-            cpu=math.fsum([*(one.cpu for one in trials), *fits]),
+            cpu=math.fsum([*(one.cpu for one in trials if plan.searched(place) == place), *fits]),
             up=_mean([one.metrics.get(UP, math.nan) for one in done]),
             down=_mean([one.metrics.get(DOWN, math.nan) for one in done]),
             reads=server_reads(plan, place),
