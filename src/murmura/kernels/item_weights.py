@@ -104,7 +104,7 @@ def nearest_items(
     neighbour, ties go to the lower place.
     """
     n, k = len(G), min(k, max(1, len(G) - 1))
-    often = np.maximum(counts, 1).astype(np.float64)  # who was never counted is nobody's neighbour
+    often = np.where(counts > 0, counts, 1).astype(np.float64)  # who was never counted is nobody's neighbour
     own, others = often**asymmetry, often ** (1 - asymmetry)
     item, weight = np.zeros((n, k), np.int32), np.zeros((n, k), np.float32)
     for row in range(n):
