@@ -146,7 +146,7 @@ class UserKnnModel(NeighbourModel):
         similarity = dot[met] / (length**method.asymmetry * others[met] + method.shrink)
         best = np.lexsort((met, -similarity))[: method.k]
         near = Sparse.of(np.array([0, len(best)]), met[best], similarity[best])
-        return method.of_people(method.weighed(near), history, self.x)
+        return method.weighed_by_user(method.weighed(near), history, self.x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,9 +195,9 @@ class UserKnn(Neighbours):
             near = self.near(x, used.n_items, progress)
         else:
             near = nearest_rows(x, used.n_items, self.k, self.asymmetry, self.shrink, progress, asking)
-        return self.of_people(self.weighed(near), asking, x)
+        return self.weighed_by_user(self.weighed(near), asking, x)
 
-    def of_people(self, votes: Sparse, asking: Sparse, x: Sparse) -> Sparse:
+    def weighed_by_user(self, votes: Sparse, asking: Sparse, x: Sparse) -> Sparse:
         """Votes, each times the weight of the person who votes, and of the newest item that is shared."""
         value = votes.value * np.maximum(np.diff(x.start)[votes.column], 1.0) ** -self.person_weight
         if self.newest:
