@@ -48,7 +48,8 @@ def tried() -> dict[str, list[KnownTrials]]:
     """What is kept of every model the rule is for, the sizes as the check wrote them."""
     found: dict[str, list[KnownTrials]] = {}
     for row in kept_rows():
-        sizes = Sizes(int(row["users"]), int(row["items"]), int(row["rows"]), row["times"] == "True")
+        has = [row[part] == "True" for part in ("times", "features")]
+        sizes = Sizes(int(row["users"]), int(row["items"]), int(row["rows"]), *has)
         where = {key: row[key] for key in ("data", "protocol", "model", "metric")}
         trials = read_history(RESULTS / "searches.csv", **where)
         one = known_trials(row["model"], row["protocol"], row["data"], sizes, trials)
@@ -166,6 +167,7 @@ def test_compare_takes_the_rule_where_nothing_is_kept_and_says_so(tmp_path: Path
         "items": sizes.items,
         "rows": len(ready.prepared.split.train),
         "times": True,
+        "features": False,
     }
     page = build(tmp_path / "c").read_text(encoding="utf-8")
     assert rule_sentence(kept) in page

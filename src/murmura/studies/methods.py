@@ -117,12 +117,13 @@ class Sizes:
     items: int
     rows: int
     times: bool = False  # whether rows have times
+    features: bool = False  # whether items have features
 
     @classmethod
     def of(cls, train: Interactions) -> Self:
         """Of a training part; users and items that do not occur in it do not count."""
         users, items = (int(np.count_nonzero(counts)) for counts in (train.user_counts, train.item_counts))
-        return cls(users, items, len(train), train.time is not None)
+        return cls(users, items, len(train), train.time is not None, train.features is not None)
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,9 @@ class SizeRule:
         found = {**self.fitted, **self.also}
         if self.rows_per_reg is not None:
             found = {"reg": rung(sizes.rows / self.rows_per_reg), **found}
-        if not sizes.times:
-            found.pop("recency", None)
+        for key, there in (("recency", sizes.times), ("features", sizes.features)):
+            if not there:
+                found.pop(key, None)
         return found
 
 

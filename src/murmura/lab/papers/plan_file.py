@@ -104,7 +104,7 @@ def read_plan(path: Path) -> SearchPlan:
 MOVIELENS = "ml-"  # what the names of its data sets begin with
 DIVISORS = (100.0, 200.0, 300.0, 400.0, 500.0, 700.0, 1000.0)  # rows per unit of reg that are considered
 COLUMNS = (
-    "protocol", "data", "users", "items", "rows", "times", "model", "metric", "settings",
+    "protocol", "data", "users", "items", "rows", "times", "features", "model", "metric", "settings",
     "rule", "class defaults", "best", "share of rule", "share of class defaults",
 )  # fmt: skip
 
