@@ -152,12 +152,12 @@ def test_all_of_movielens_is_left_out_together(tried: dict[str, list[KnownTrials
 
 @pytest.mark.slow
 def test_compare_takes_the_rule_where_nothing_is_kept_and_says_so(tmp_path: Path) -> None:
-    models = {"mostpop": {}, "ease": {}, "mine": {"name": "user-knn", "k": 5}}
+    models = {"mostpop": {}, "ease": {}, "mine": {"name": "item-knn", "k": 5}}
     ready = plan(small_world(), "default", models)
     sizes = Sizes.of(ready.prepared.split.train)
     by_label = {entry.label: entry for entry in ready.entries}
     assert by_label["ease"].settings == resolved_settings("ease", by_rule("ease", sizes))
-    assert by_label["mine"].settings == resolved_settings("user-knn", {**by_rule("user-knn", sizes), "k": 5})
+    assert by_label["mine"].settings == resolved_settings("item-knn", {**by_rule("item-knn", sizes), "k": 5})
     assert ready.settings_source["by rule"] == ["ease", "mine"]
     list(compare(ready, tmp_path / "c"))
     kept = json.loads((tmp_path / "c" / "rule.json").read_text())
