@@ -139,9 +139,9 @@ def claimed(B: Singles, A: Floats, counts: Longs) -> Floats:
     b A b' is the square of what a predictor says, summed over all cuts of all people. That of a few owners is
     small, whatever numbers one device sends for it. The median is that of many rows, which one cannot all move.
     """
-    said = np.einsum("ij,jk,ik->i", B.astype(np.float64), A, B.astype(np.float64)) / np.maximum(counts, 1)
-    usual = float(np.median(said[said > 0])) if (said > 0).any() else 0.0
-    part: Floats = np.sqrt(CLAIM * usual / np.maximum(said, max(CLAIM * usual, 1e-300)))
+    claims = np.einsum("ij,jk,ik->i", B.astype(np.float64), A, B.astype(np.float64)) / np.maximum(counts, 1)
+    median = float(np.median(claims[claims > 0])) if (claims > 0).any() else 0.0
+    part: Floats = np.sqrt(CLAIM * median / np.maximum(claims, max(CLAIM * median, 1e-300)))
     return part
 
 

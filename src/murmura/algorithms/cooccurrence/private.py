@@ -66,7 +66,10 @@ NOISE = 3.0  # deviations of an entry: what noise alone makes is left, as cuttin
 SHRINK = 0.5  # of the noise edge: what noise adds to a direction, more or less, is taken off
 ENOUGH = 0.75  # of the noise edge: where the strongest direction promises less, noise drowns it
 MORE = 1.15  # times the noise among more people, as delta is smaller among them
-TOLD, BELIEVED = "told", "believed"  # of what the server keeps: counts as summed, and which part is believed
+SUMMED, BELIEVED = (
+    "summed",
+    "believed",
+)  # of what the server keeps: counts as summed, and which part is believed
 EFFECTIVE = 0.1  # of all items, 1 / sum of q^2 before counts are known: data sets have .13 to .35
 
 
@@ -169,36 +172,36 @@ class PrivateCooccurrence(CountingMethod):
         assert isinstance(received, Total)
         kept = server.private
         if phase == "counts":
-            told = self.summed_counts(received, len(server.model["counts"]))
-            kept = self._compared(server, told, received)
+            summed = self.summed_counts(received, len(server.model["counts"]))
+            kept = self._compared(server, summed, received)
             if self.eigenvectors:
                 none = {"factors": self._no_factors(len(server.model["factors"]))}
-                return ServerState({"counts": told[:, None].astype(np.uint32), **none}, kept), {}
-            counts = np.rint(told * kept[BELIEVED])[:, None].astype(np.uint32)
+                return ServerState({"counts": summed[:, None].astype(np.uint32), **none}, kept), {}
+            counts = np.rint(summed * kept[BELIEVED])[:, None].astype(np.uint32)
             return ServerState({"counts": counts}, {**kept, COMPLETE: np.ones(1, np.uint8)}), {}
         n, upper = len(server.model["factors"]), received.update.tables["pairs"].values[:, 0]
         G = cut_entries(symmetric(upper.astype(np.float64), n), received.noise)
-        shrink_pairs(G, kept[BELIEVED][largest(kept[TOLD], kept["listed"], n)])
+        shrink_pairs(G, kept[BELIEVED][largest(kept[SUMMED], kept["listed"], n)])
         A = item_factors(G, self.eigenvectors, received.count / self.people_per_reg, received.noise)
         return ServerState({**server.model, "factors": A}, {**kept, COMPLETE: np.ones(1, np.uint8)}), {}
 
-    def _compared(self, server: ServerState, told: Longs, received: Total) -> dict[str, NDArray[Any]]:
+    def _compared(self, server: ServerState, summed: Longs, received: Total) -> dict[str, NDArray[Any]]:
         """What the server keeps of a release: its counts, those before, and which part of them is believed."""
         kept, part = server.private, np.ones(len(told))
         last = {name: values for name, values in kept.items() if name.startswith(EARLIER)}
         if COMPLETE in kept:
-            last = {EARLIER + name: kept[name] for name in ("people", TOLD)}
+            last = {EARLIER + name: kept[name] for name in ("people", SUMMED)}
         if last:
             growth = received.count / float(last[EARLIER + "people"][0])
-            part = believed(last[EARLIER + TOLD] / SCALE, told / SCALE, growth, received.noise)
+            part = believed(last[EARLIER + SUMMED] / SCALE, summed / SCALE, growth, received.noise)
         people = np.array([received.count], np.int64)
-        return {**last, "listed": kept["listed"], "people": people, TOLD: told, BELIEVED: part}
+        return {**last, "listed": kept["listed"], "people": people, SUMMED: summed, BELIEVED: part}
 
     def alarm(self, server: ServerState) -> str:
         """Counts that leapt against the last release."""
         kept = server.private
         leapt = np.flatnonzero(kept.get(BELIEVED, np.ones(0)) < 1).astype(np.int32)
-        before, now = (kept.get(name, np.zeros(0)) / SCALE for name in (EARLIER + TOLD, TOLD))
+        before, now = (kept.get(name, np.zeros(0)) / SCALE for name in (EARLIER + SUMMED, SUMMED))
         return alarm_sentence(leap_sentences(leapt, before, now))
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
