@@ -187,7 +187,7 @@ class PrivateCooccurrence(CountingMethod):
 
     def _compared(self, server: ServerState, summed: Longs, received: Total) -> dict[str, NDArray[Any]]:
         """What the server keeps of a release: its counts, those before, and which part of them is believed."""
-        kept, part = server.private, np.ones(len(told))
+        kept, part = server.private, np.ones(len(summed))
         last = {name: values for name, values in kept.items() if name.startswith(EARLIER)}
         if COMPLETE in kept:
             last = {EARLIER + name: kept[name] for name in ("people", SUMMED)}
