@@ -232,7 +232,7 @@ def test_refusals_in_two_windows_bar_an_admission_until_they_expire(
         for barred in (frozenset[bytes](), frozenset({own.key.public})):
             (said,) = await counted(lies.five_more)
             assert "must be" in said
-            assert desk.barred == barred
+            assert desk.refused_twice == barred
         (said,) = await counted()
         assert "not valid in 2 windows" in said
         place.start_aggregator("vector")  # it is on the disk

@@ -131,7 +131,7 @@ class AdmissionDesk:
             return b""
         admission = Admission.decode(shown.admission)
         self.check_valid(admission)
-        if admission.public in self.barred:
+        if admission.public in self.refused_twice:
             raise forged(
                 f"what came under this invitation was not valid in {REFUSALS} windows, so it is barred for "
                 f"{FORGIVEN} windows; ask whoever admits for another one."
@@ -208,7 +208,7 @@ class AdmissionDesk:
         self._barred = None
 
     @property
-    def barred(self) -> frozenset[bytes]:
+    def refused_twice(self) -> frozenset[bytes]:
         """At an aggregator: admissions whose contributions were not valid in two windows of the last ones."""
         if self._barred is None:
             found = "SELECT admission FROM invalid GROUP BY admission HAVING count(*) >= ?"

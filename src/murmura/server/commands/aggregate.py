@@ -90,8 +90,8 @@ def aggregate(
                 sizes = f"at least {agreed.minimum} devices, each counts for at most {people} people"
                 say(f"agreed to terms {said.hex()}: {agreed.method}, sums of {sizes}")
             aggregator.forget_ended()
-            if aggregator.desk.barred != barred:
-                barred = aggregator.desk.barred
+            if aggregator.desk.refused_twice != barred:
+                barred = aggregator.desk.refused_twice
                 named = ", ".join(sorted(one.hex()[:16] for one in barred)) or "none any more"
                 say(f"barred, as not valid in two windows, see `murmura invite list`: admissions {named}")
             if admitter is not None and agreed is not None and admitter.follow(agreed, coordinator):
