@@ -1,7 +1,8 @@
 """What a device proves of its part of a sum before it is added; `channel.circuits` makes the circuits.
 
 Every person of a device is a vector of bits over `items`: what she shares of them. A device sends as many
-vectors as the largest device has people.
+vectors as the largest device has people. Of a noisy sum each person's bits are multiplied by one whole number,
+her weight: the channel bounds the length of what a device sends by it, as noise is measured by that length.
 """
 
 from __future__ import annotations
@@ -40,4 +41,22 @@ class PairsClaim:
         return self.counted.items
 
 
-Claim = CountsClaim | PairsClaim
+@dataclass(frozen=True, eq=False)
+class WeightedCountsClaim:
+    """Which items each person shares, times her weight: of length 1 in all."""
+
+    items: Ints  # (n,) ascending
+    people: int
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedPairsClaim:
+    """Which pairs of items each person shares, an item with itself included, times her weight: of length 1."""
+
+    items: Ints  # (n,) ascending
+    people: int
+    few: int  # items of somebody with few: with fewer her weight is no larger
+
+
+WeightedClaim = WeightedCountsClaim | WeightedPairsClaim
+Claim = CountsClaim | PairsClaim | WeightedClaim
