@@ -178,7 +178,7 @@ async function provedUpload(plain: Plain) {
     item.filter((_: number, n: number) => person[n] === one).map((shown: number) => info.listed.indexOf(shown)),
   );
   const vector = circuit.vector(own);
-  const half = await ProvedHalf.of(exchange, vector, hex(plain.secret_of_upload), here);
+  const half = await ProvedHalf.of(exchange, exchange.claim!, vector, hex(plain.secret_of_upload), here);
   return { circuit, vector, half, seed: content.fields.seed_aggregator!, receiver: content.fields.vector_aggregator! };
 }
 
