@@ -55,10 +55,10 @@ export class PrivateCooccurrence implements Method {
     const once = { repeat: 1, fetchesModel: false, longest: 1 };
     const few = Math.max(1, Math.floor(info.interactions / (FEW * info.clients * people)));
     const counted: WeightedClaim = { kind: "weighted counts", items: info.listed, people, few };
-    const each = table("counts", "item", info.items, 1, "float32", { bound: 1 });
+    const each = table("counts", "item", info.items, 1, "float32", { bound: people });
     const counts = phase("counts", message([each]), { ...once, claim: counted });
     if (!this.s.eigenvectors) return [counts];
-    const pairs = table("pairs", "dense", triangle(this.coreSize(info)), 1, "float32", { bound: 1 });
+    const pairs = table("pairs", "dense", triangle(this.coreSize(info)), 1, "float32", { bound: people });
     const claim: WeightedClaim = { ...counted, kind: "weighted pairs", items: [...this.places(info).keys()] };
     return [counts, phase("pairs", message([pairs]), { ...once, follows: "counts", claim })];
   }

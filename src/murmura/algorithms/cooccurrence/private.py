@@ -94,7 +94,8 @@ class PrivateCooccurrence(CountingMethod):
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Counts, then pairs of the core."""
-        counts = TableSpec("counts", "item", info.items, 1, bound=1.0)
+        most = float(info.people)  # of one number: each person adds at most 1
+        counts = TableSpec("counts", "item", info.items, 1, bound=most)
         alone = Phase(
             "counts",
             MessageSpec((counts,)),
@@ -106,7 +107,7 @@ class PrivateCooccurrence(CountingMethod):
         )
         if not self.eigenvectors:
             return (alone,)
-        pairs = TableSpec("pairs", "dense", triangle(self.core_size(info)), 1, bound=1.0)
+        pairs = TableSpec("pairs", "dense", triangle(self.core_size(info)), 1, bound=most)
         few = max(1, info.interactions // (FEW * info.clients * info.people))
         second = replace(
             alone,

@@ -1265,12 +1265,12 @@ var FEWEST = 200, CLIENTS_PER_ITEM = 4, FEW = 8, PrivateCooccurrence = class Pri
 			items: info.listed,
 			people,
 			few
-		}, counts = phase("counts", message([table("counts", "item", info.items, 1, "float32", { bound: 1 })]), {
+		}, counts = phase("counts", message([table("counts", "item", info.items, 1, "float32", { bound: people })]), {
 			...once,
 			claim: counted
 		});
 		if (!this.s.eigenvectors) return [counts];
-		let pairs = table("pairs", "dense", triangle(this.coreSize(info)), 1, "float32", { bound: 1 }), claim = {
+		let pairs = table("pairs", "dense", triangle(this.coreSize(info)), 1, "float32", { bound: people }), claim = {
 			...counted,
 			kind: "weighted pairs",
 			items: [...this.places(info).keys()]
