@@ -32,6 +32,7 @@ from murmura.channel.proven_shares import (
 )
 from murmura.channel.rounded_chain import rounded_chain
 from murmura.channel.shares import SEED_BYTES
+from murmura.channel.weighted_chain import WeightedChain
 from murmura.core.arrays import Longs
 from murmura.core.interactions import Interactions
 from murmura.kernels.proofs.circuit import ProvenVector
@@ -102,10 +103,10 @@ def noisy() -> Setting:
     )
     circuits, own, before = dict[str, ProvenVector](), dict[str, list[Longs]](), 0
     for phase in plan.algorithm.phases(plan.info):
-        one, claim = plan.chains[phase.name].circuit, phase.claim
-        assert one is not None
+        chain, claim = plan.chains[phase.name], phase.claim
+        assert isinstance(chain, WeightedChain)
         assert claim is not None
-        circuits[phase.name], mine = one, np.intersect1d(longest(), claim.items)
+        circuits[phase.name], mine = chain.product, np.intersect1d(longest(), claim.items)
         own[phase.name] = [np.searchsorted(claim.items, mine).astype(np.int64)]
         rounded = rounded_chain(plan.channel, phase, plan.info, plan.info.clients)
         before += rounded.upload_bytes

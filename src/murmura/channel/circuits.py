@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from murmura.channel.noise import FARTHEST, LARGEST
-from murmura.core.claims import CountsClaim, PairsClaim, WeightedClaim, WeightedCountsClaim
+from murmura.core.claims import (
+    CountsClaim,
+    ExactClaim,
+    PairsClaim,
+    RowsClaim,
+    WeightedClaim,
+    WeightedCountsClaim,
+)
 from murmura.core.errors import SettingError
-from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.kernels.point_functions.sizes import is_sparse_shorter
+from murmura.kernels.proofs.circuit import Circuit
 from murmura.kernels.proofs.counted_items import CountedItems
+from murmura.kernels.proofs.declared_rows import DenseRows, KeyRows
 from murmura.kernels.proofs.pair_words import PairWords
 from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.kernels.proofs.weighted_items import WeightedCounts, WeightedPairs
@@ -15,11 +24,21 @@ BASES = (2_642_245, 2**32 - 1)  # the largest of which three, and two, counters 
 COARSEST = 128  # the largest weight is no smaller if it can be: heavier ones are rounded down by less
 
 
-def circuit_of(claim: CountsClaim | PairsClaim) -> ProvenVector:
+def circuit_of(claim: ExactClaim, follows: bool = False) -> Circuit:
     """The circuit of an exact claim; everybody makes the same one of what is public."""
     if isinstance(claim, CountsClaim):
         return _counted(claim)
-    return PairedItems(_counted(claim.counted), claim.ranked, PairWords(claim.bounds), claim.rows)
+    if isinstance(claim, PairsClaim):
+        return PairedItems(_counted(claim.counted), claim.ranked, PairWords(claim.bounds), claim.rows)
+    return _rows(claim, follows)
+
+
+def _rows(claim: RowsClaim, follows: bool) -> DenseRows | KeyRows:
+    """Few rows: by keys where they are shorter, or where that is asked for."""
+    items = len(claim.items)
+    shorter = is_sparse_shorter(items, claim.cap, 1 + claim.width)
+    kind = KeyRows if claim.encoding == "keys" or (claim.encoding == "shorter" and shorter) else DenseRows
+    return kind(items, claim.cap, claim.width, claim.digits, follows, claim.shown)
 
 
 def _counted(claim: CountsClaim) -> CountedItems:

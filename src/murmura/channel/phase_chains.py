@@ -10,7 +10,7 @@ from murmura.channel.ring import Ring
 from murmura.channel.rounded_chain import rounded_chain
 from murmura.channel.weighted_chain import weighted_chain
 from murmura.core.channel import ChannelSettings
-from murmura.core.claims import CountsClaim, PairsClaim
+from murmura.core.claims import WeightedClaim
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import SettingError
 
@@ -28,9 +28,10 @@ def chain(
     Each aggregator adds noise of `multiplier` times the clip to every number; a simulation draws it by
     `source`.
     """
-    if not isinstance(phase.claim, CountsClaim | PairsClaim) or not settings.on:
-        if phase.claim is not None and settings.channel == "secure-sum":
-            return weighted_chain(settings, phase, info, cohort, multiplier, source)
+    weighted = isinstance(phase.claim, WeightedClaim)
+    if weighted and settings.channel == "secure-sum":
+        return weighted_chain(settings, phase, info, cohort, multiplier, source)
+    if phase.claim is None or weighted or not settings.on:
         return rounded_chain(settings, phase, info, cohort, multiplier, source)
     if settings.channel == "ckks":
         raise SettingError(
