@@ -24,7 +24,7 @@ from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.cooccurrence.counting import CountingMethod
-from murmura.algorithms.cooccurrence.item_model import WeightBlend, recency
+from murmura.algorithms.cooccurrence.item_model import WeightBlend
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE, EARLIER
 from murmura.algorithms.cooccurrence.suspicious_items import (
     alarm_sentence,
@@ -32,6 +32,7 @@ from murmura.algorithms.cooccurrence.suspicious_items import (
     leap_sentences,
     shrink_pairs,
 )
+from murmura.baselines.information import recency
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.channel import NoiseForecast
 from murmura.core.claims import WeightedCountsClaim, WeightedPairsClaim
