@@ -1,6 +1,5 @@
 """Default settings that are worse than MostPop on the validation part are said before the table."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +29,7 @@ def crowded() -> Dataset:
     )
 
 
-def said(data: Dataset, models: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def said(data: Dataset, models: dict[str, dict[str, Any]]) -> list[str]:
     return list(below_mostpop(plan(data, "default", models)))
 
 
