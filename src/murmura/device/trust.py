@@ -168,6 +168,7 @@ async def newest_model(
 
 
 PAGE_BYTES = 1 << 21
+KINDS = (b"manifest", b"model", b"terms", b"resumed")  # of entries
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,7 @@ class CheckedLog:
     manifests: int
     models: int
     terms: int  # how often the terms changed, the first included
+    resumed: int = 0  # how often a coordinator that was restored from a copy went on from an older model
 
 
 async def check_log(send: Transport, url: str, terms: FederationTerms) -> CheckedLog:
@@ -191,7 +193,7 @@ async def check_log(send: Transport, url: str, terms: FederationTerms) -> Checke
         raise forged("the entries of the log must have the root its head names, but have another.")
     found = _check_order(entries, terms)
     await _check_open_round(send, url, terms, tree)
-    return CheckedLog(head.size, head.root.hex(), *(found[kind] for kind in (b"manifest", b"model", b"terms")))
+    return CheckedLog(head.size, head.root.hex(), *(found[kind] for kind in KINDS))
 
 
 async def _entries(send: Transport, url: str, size: int) -> list[bytes]:

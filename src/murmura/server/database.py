@@ -38,6 +38,7 @@ STEPS: dict[str, tuple[str, ...]] = {
         CREATE TABLE models (serial INTEGER PRIMARY KEY, done INTEGER NOT NULL, state BLOB NOT NULL);
         CREATE TABLE revoked (admission BLOB PRIMARY KEY)
         """,
+        "CREATE TABLE revocations (message BLOB PRIMARY KEY)",
     ),
     "aggregator": (
         """
@@ -51,6 +52,8 @@ STEPS: dict[str, tuple[str, ...]] = {
         CREATE TABLE invalid (admission BLOB NOT NULL, sent_in INTEGER NOT NULL, UNIQUE (admission, sent_in));
         CREATE TABLE revoked (admission BLOB PRIMARY KEY)
         """,
+        # entries that came before are sent once more: leaves alone give no other machine its log back
+        "ALTER TABLE log ADD COLUMN entry BLOB; CREATE TABLE revocations (message BLOB PRIMARY KEY)",
     ),
     "admitter": (
         """

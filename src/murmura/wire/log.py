@@ -1,7 +1,8 @@
 """The public log of a federation: everything its devices are asked to believe, in one append-only tree.
 
-Entries are `terms\\0` + terms, `manifest\\0` + manifest and `model\\0` + serial (8) + hash of the model that
-round led to + hash of the counts of items which that model tells, if it does. A head (federation, number of
+Entries are `terms\\0` + terms, `manifest\\0` + manifest, `model\\0` + serial (8) + hash of the model that
+round led to + hash of the counts of items which that model tells, if it does, and `resumed\\0`: a coordinator
+was restored from a copy and goes on from the model it has. A head (federation, number of
 entries, root) is signed by the coordinator and by both aggregators, each of which keeps the whole tree and
 signs no head that does not extend the one before. A device demands that what it is shown is in the log, and
 that the log extends the one it saw last: nobody can be shown a past, a manifest or a model of her own.
@@ -49,6 +50,11 @@ class MerkleTree:
 
     def __len__(self) -> int:
         return len(self._levels[0])
+
+    @property
+    def leaves(self) -> Sequence[Hash]:
+        """All of them, in their order."""
+        return self._levels[0]
 
     def append(self, leaf: Hash) -> None:
         """One leaf more."""
@@ -166,6 +172,26 @@ def terms_entry(content: bytes) -> bytes:
 def model_entry(serial: int, model: Hash, counts: Hash = b"") -> bytes:
     """The entry of the model that a round led to, and of the counts of items it tells, if it does."""
     return b"model\0" + serial.to_bytes(8, "little") + model + counts
+
+
+_RESUMED = struct.Struct("<QQ")
+
+
+@dataclass(frozen=True)
+class ResumedLog:
+    """A restored coordinator goes on: the rounds that others have logged meanwhile are no part of its model."""
+
+    held: int  # entries of the log that its copy had; what follows was taken over from others
+    done: int  # rounds that its model has seen
+
+    def entry(self) -> bytes:
+        """As it is logged."""
+        return b"resumed\0" + _RESUMED.pack(self.held, self.done)
+
+
+def is_resumed(kind: bytes, content: bytes) -> bool:
+    """Whether an entry says that a restored coordinator goes on."""
+    return kind == b"resumed" and len(content) == _RESUMED.size
 
 
 @dataclass(frozen=True)

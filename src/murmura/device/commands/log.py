@@ -46,9 +46,10 @@ def verify(
     if as_json:
         typer.echo(json.dumps(vars(found)))
         return
+    resumed = f", {found.resumed} times resumed from an older model" if found.resumed else ""
     typer.echo(
         f"{invited.url}: unbroken, {found.entries} entries ({found.manifests} manifests, {found.models} "
-        f"models, {found.terms} terms), root {found.root}, signed by all machines of the federation"
+        f"models, {found.terms} terms{resumed}), root {found.root}, signed by all machines of the federation"
     )
 
 

@@ -27,7 +27,7 @@ from murmura.server.aggregator.collection import REPORTS, CollectedRound, check_
 from murmura.server.aggregator.commitments import Agreement, LogWitness
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
-from murmura.wire.log import unpack_entries
+from murmura.wire.log import pack_entries, unpack_entries
 from murmura.wire.manifest import Manifest, sum_content
 from murmura.wire.proved_round import report_of
 from murmura.wire.refusals import RefusedError, forged
@@ -125,8 +125,9 @@ class Aggregator:
         if known is not None:
             self._refuse_again(manifest, *known)
             return signed
-        last = self._store.value("SELECT max(serial) FROM rounds")
-        if last is not None and manifest.serial < last:
+        # a machine that was restored from a copy has forgotten rounds, but the log has them
+        last = max(self._store.value("SELECT max(serial) FROM rounds") or 0, self.witness.serial)
+        if manifest.serial < last:
             raise RefusedError("replay", f"a manifest must come after {last}, but is number {manifest.serial}.")
         if manifest.terms != self.terms.hash.hex():
             raise forged("a manifest must be made under the agreed terms, but is not.")
@@ -367,6 +368,11 @@ class Aggregator:
         revoked = self.desk.revoke(self.terms, message)
         self._passes.clear()  # what was checked before is checked again
         return len(revoked)
+
+    def revocations(self, message: bytes) -> bytes:
+        """What the admitter has taken back, for a coordinator that was restored from a copy."""
+        check_signature(self.terms.coordinator, "revocations", bytes.fromhex(self.terms.federation), message)
+        return pack_entries(self.desk.revocations)
 
     def _signed_ids(self, name: bytes, ids: bytes) -> bytes:
         return self.key.sign("reports", name + ids) + ids

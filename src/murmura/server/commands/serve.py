@@ -247,12 +247,12 @@ def _coordinate(
 
 
 def _compare(coordinator: Coordinator, others: federation_options.Others) -> None:
-    """Refuse a folder that was restored from an older copy; who does not answer now is asked later."""
+    """Take over what aggregators have logged meanwhile; who does not answer now is asked later."""
     from murmura.wire.refusals import RefusedError, UnreachableError
 
     rounds = coordinator.rounds
     with contextlib.suppress(RefusedError, UnreachableError):
-        others.talk(lambda send: rounds.keeper.compare(send, rounds.store.federation), seconds=AT_START)
+        others.talk(lambda send: rounds.catch_up(send), seconds=AT_START)
 
 
 def _invite(terms: FederationTerms, url: str) -> None:

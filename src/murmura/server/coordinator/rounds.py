@@ -19,6 +19,7 @@ from murmura.server.coordinator.anomalies import DriftWatch, MalformedClientSear
 from murmura.server.coordinator.open_round import IndividualReports, OpenRound
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.coordinator.store import BREACH, CoordinatorStore, RoundEnd
+from murmura.server.coordinator.witnesses import exchange_revocations
 from murmura.server.database import ServerDatabase
 from murmura.wire import wire
 from murmura.wire.log import LogHead
@@ -111,7 +112,13 @@ class RoundRunner:
         self.trouble = ""
         try:
             if not self.keeper.confirmed:
+                await self.catch_up(send)
                 await self.keeper.agree(send, self.store.federation, self.store.description)
+                self.store.resume()
+            if self._pair.restored:
+                await exchange_revocations(send, self.terms, self._key, self.desk)
+                self.store.free_revoked()
+                self._pair.restored = False
             if self.live is None:
                 await self._begin_round(send)
             elif not self.live.published:
@@ -121,10 +128,21 @@ class RoundRunner:
         except (SettingError, RunError):
             raise
         except MurmuraError as error:
-            refused = isinstance(error, RefusedError) and error.code in PASSING
+            code = error.code if isinstance(error, RefusedError) else ""
+            if code == "released" and self.live is not None:
+                self.store.released_before(self.live.manifest)
+            refused = code in PASSING
             self.trouble = "" if refused else str(error)
             give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
             give_up(str(error))
+
+    async def catch_up(self, send: Transport) -> None:
+        """Take over what both aggregators have logged and this machine, restored from a copy, has not."""
+        fresh = await self.keeper.lacking(send, self.store.federation)
+        if fresh:
+            self.store.takeover.take_over(fresh)
+            self.live = None
+            self._look_again()
 
     def _pend(self, why: str) -> None:
         """A round waits while a machine is away and is then given up; it never goes on with fewer machines."""
@@ -205,7 +223,7 @@ class RoundRunner:
         """Devices hear of a round when it is in the log and both aggregators are ready for it."""
         m, content = live.manifest, live.manifest.encode()
         head = await self._sign_head(send)
-        seed, vector = await self._pair.open_round(send, content, *self._named_counts(m))
+        seed, vector = await self._pair.open_round(send, content, *self.store.named_counts(m))
         if self.terms.readable:
             live.individual_reports = IndividualReports(self.terms, m, self.itinerary.known_in(m.phase))
         proof = self.store.log.proof(head, len(self.store.log) - 1, self.store.published_size(m.serial))
@@ -213,14 +231,6 @@ class RoundRunner:
         live.envelope = signed.encode()
         self.store.publish(m, live.envelope, self.itinerary.phase(self.now.position).repeat is not None)
         live.published = True
-
-    def _named_counts(self, m: Manifest) -> tuple[bytes, bytes]:
-        """The counts of items that a manifest names, and the sum they are from."""
-        if m.counts is None:
-            return b"", b""
-        counts = self.store.blob(bytes.fromhex(m.counts.hash))
-        follows = self.itinerary.phase(self.now.position).follows
-        return counts or b"", self.store.released(follows, m.window) or b""
 
     async def _sign_head(self, send: Transport) -> LogHead:
         """The newest head with everybody's signature."""
