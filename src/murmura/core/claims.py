@@ -40,4 +40,18 @@ class PairsClaim:
         return self.counted.items
 
 
+@dataclass(frozen=True, eq=False)
+class RowsClaim:
+    """Rows of at most `cap` items of a device, each item once: a 1, then `width` numbers.
+
+    The numbers stand where the 1 does alone. With `digits` all rows of a device have the same numbers,
+    each a sum of weight · digit with digits from 0 to a largest one. Without, a number may be anything.
+    """
+
+    items: Ints  # (n,) ascending
+    cap: int
+    width: int
+    digits: tuple[tuple[int, int], ...] = ()  # (weight, largest) of each digit of every number
+
+
 Claim = CountsClaim | PairsClaim
