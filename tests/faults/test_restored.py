@@ -12,6 +12,7 @@ import pytest
 
 from murmura.wire.admission import Invitation, OwnAdmission
 from murmura.wire.transport import ask
+from tests.cli.processes import murmura
 from tests.faults.federation import EVERY, PEOPLE, Scene, book, likes, scene
 from tests.faults.machines import MINIMUM, SECONDS, Machine
 
@@ -62,6 +63,12 @@ class Drill:
         for machine in ALL:
             shutil.copytree(self.place.folder / machine, self.place.folder / name / machine)
 
+    async def command(self, *words: str) -> str:
+        """What a command says, while all machines are at work."""
+        done = await asyncio.to_thread(murmura, *words, cwd=self.place.folder)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
     def restore(self, name: str, *machines: str) -> None:
         for machine in machines:
             shutil.rmtree(self.place.folder / machine)
@@ -92,14 +99,15 @@ async def play(drill: Drill) -> None:
     while not drill.device.log.exists():
         await asyncio.sleep(EVERY)
     await drill.rounds(2)
-    drill.stop(*ALL)
-    drill.copy("older")
-    await drill.start(*ALL)
+    for name in ALL:
+        said = await drill.command("backup", "--state", str(drill.place.folder / name), "--to", f"older/{name}")
+        assert f"copied to older/{name}" in said
     await drill.rounds(3)
     drill.stop(*ALL)
     await the_coordinator_alone(drill)
     await one_aggregator_alone(drill)
     await all_of_them(drill)
+    await all_of_them_with_a_mirror(drill)
 
 
 async def the_coordinator_alone(drill: Drill) -> None:
@@ -159,3 +167,28 @@ async def all_of_them(drill: Drill) -> None:
     await drill.start(*ALL)
     drill.device.start()
     await drill.rounds(1)  # nothing was lost
+
+
+async def all_of_them_with_a_mirror(drill: Drill) -> None:
+    """Somebody else has kept the log: it goes on where the log ended, and nobody is asked."""
+    url = drill.place.crowd.url
+    await drill.command("log", "mirror", url, "--state", "mirror", "--once")
+    await drill.rounds(1)
+    said = await drill.command("log", "mirror", url, "--state", "mirror", "--once")
+    assert "of them new" in said
+    drill.stop(*ALL)
+    shutil.rmtree(drill.place.folder / "coordinator")
+    drill.restore("older", "seed", "vector")
+    restoring = ["restore", "older/coordinator", "--state", "coordinator", "--mirror", "mirror"]
+    said = await drill.command(*restoring)
+    assert "entries, signed by all machines." in said
+    assert "no number is used again, nobody is asked and nobody joins again." in said
+    assert "nothing was done; --yes does it." in said
+    await drill.command(*restoring, "--yes")
+    await drill.start(*ALL)
+    told = len(drill.told)
+    await drill.rounds(2)
+    assert all(GONE_BACK not in str(one.get("why")) for one in drill.told[told:])
+    rounds = [one.manifest.round for one in book(drill.place.folder / "coordinator")]
+    assert len(set(rounds)) == len(rounds)
+    assert "unbroken" in await drill.command("log", "verify", url)

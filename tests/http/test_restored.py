@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from murmura.core.errors import RunError
+from murmura.core.errors import DataError, RunError
 from murmura.device.device import VisitOutcome
 from murmura.device.enrolment import register
+from murmura.device.log_mirror import LogMirror
 from murmura.device.trust import GoneBackError, check_log
 from murmura.device.visits import ManifestEvents, stay
 from murmura.server.coordinator import rounds
 from murmura.server.coordinator.agreement import TermsKeeper
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
+from murmura.server.restoring import ServerCopy, copy_folder, foreseen, take_over_mirror
 from murmura.wire.log import ResumedLog
 from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import RefusedError
@@ -253,3 +255,94 @@ def test_a_device_says_once_that_servers_have_gone_back_and_looks_again_later(wo
     asyncio.run(scenario())
     assert [one.kind for one in said] == ["refused", "sent"]
     assert "it sends nothing, keeps everything and looks again later." in said[0].why
+
+
+async def mirrored(world: Copied, path: Path) -> LogMirror:
+    """Everything that was logged is in a mirror, and everything that a device has seen is in there."""
+    made = LogMirror(path)
+    await world.turn()
+    size, _ = await made.look(world.network, COORDINATOR)
+    assert size == world.entries
+    return made
+
+
+def test_all_three_restored_from_one_moment_go_on_with_a_mirror(world: Copied, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        devices = await played(world)
+        await mirrored(world, tmp_path / "mirror")
+        await world.rounds(devices, 1)
+        mirror = await mirrored(world, tmp_path / "mirror")  # what is new, behind what it has
+        told = logged(world)
+        world.restore("older", *MACHINES)
+        world.servers.close()
+        take_over_mirror(world.folder, mirror.path)
+        world.start()
+        await world.turn()
+        assert {(await device.visit()).kind for device in devices} == {"sent"}
+        await world.rounds(devices, 2)
+        assert logged(world)[: len(told)] == told
+        numbers = [one.round for one in manifests(world)]
+        assert len(set(numbers)) == len(numbers)
+        assert world.coordinator.about()["resumed"].startswith("resumed at model 1: ")
+
+    asyncio.run(scenario())
+
+
+def test_a_mirror_of_another_log_is_refused_and_nothing_is_written(world: Copied, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        await played(world)
+        mirror = await mirrored(world, tmp_path / "mirror")
+        entries = (mirror.path / "entries").read_bytes()
+        (mirror.path / "entries").write_bytes(entries.replace(b'"round":2', b'"round":7'))
+        with pytest.raises(DataError, match="its log is not whole"):
+            mirror.read()
+        (mirror.path / "entries").write_bytes(entries[:-1])
+        with pytest.raises(DataError, match="its log is not whole"):
+            mirror.read()
+        (mirror.path / "entries").write_bytes(entries + b"what a crash left behind the head")
+        assert len(mirror.read()[0]) == world.entries
+        other = Copied(tmp_path / "other", people(10), settings=TRAINING)
+        await other.everyone()
+        await other.turn()
+        other.servers.close()
+        before = (other.folder / "coordinator.db").read_bytes()
+        with pytest.raises(RunError, match="must begin with the log of the copy, but has other entries"):
+            take_over_mirror(other.folder, mirror.path)
+        assert (other.folder / "coordinator.db").read_bytes() == before
+
+    asyncio.run(scenario())
+
+
+def test_a_mirror_follows_no_log_that_goes_back(world: Copied, tmp_path: Path) -> None:
+    async def scenario() -> None:
+        await played(world)
+        mirror = await mirrored(world, tmp_path / "mirror")
+        kept = mirror.read()
+        world.restore("older", *MACHINES)
+        await world.turn()
+        with pytest.raises(GoneBackError):
+            await mirror.look(world.network, COORDINATOR)
+        assert mirror.read() == kept
+
+    asyncio.run(scenario())
+
+
+def test_a_copy_of_a_server_at_work_goes_on(world: Copied) -> None:
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.rounds(devices, 2)
+        await world.turn()  # a round is open
+        (world.folder / "older").mkdir()
+        copy_folder(world.folder, world.folder / "older")
+        found = ServerCopy.find(world.folder / "older")
+        assert (found.role, found.entries, found.done) == ("coordinator", world.entries, 2)
+        lines = await foreseen(world.network, found, None)
+        assert lines[:2] == [f"{SEED} has {world.entries} entries.", f"{VECTOR} has {world.entries} entries."]
+        assert lines[2].startswith("no machine that answers has more.")
+        await world.rounds(devices, 2)
+        lines = await foreseen(world.network, found, None)
+        assert lines[-1].startswith("it takes over 2 entries and goes on from model 2: ")
+        world.restore("older", "coordinator")
+        await world.rounds(devices, 1)
+
+    asyncio.run(scenario())

@@ -16,6 +16,7 @@ leaves of an earlier one.
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -274,10 +275,10 @@ def pack_entries(entries: Sequence[bytes]) -> bytes:
     return b"".join(_ENTRY.pack(len(entry)) + entry for entry in entries)
 
 
-def unpack_entries(message: bytes) -> list[bytes]:
-    """The entries; refuses a message that is not as long as it claims."""
-    entries, at = [], 0
-    while at < len(message):
+def unpack_entries(message: bytes, most: float = math.inf) -> list[bytes]:
+    """The first `most` entries; refuses a message that is not as long as it claims."""
+    entries, at = list[bytes](), 0
+    while at < len(message) and len(entries) < most:
         end = at + _ENTRY.size
         length = _ENTRY.unpack_from(message, at)[0] if end <= len(message) else 0
         if end + length > len(message) or length == 0:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from murmura.channel.chain import Chain
 from murmura.core.errors import SettingError
+from murmura.server.admissions import AdmissionDesk
 from murmura.server.coordinator.public_log import PublicLog
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.coordinator.witnesses import (
@@ -25,7 +27,7 @@ from murmura.wire.manifest import ReleasedSum, sum_content
 from murmura.wire.refusals import RefusedError
 from murmura.wire.signed_records import ServerKey, check_signature
 from murmura.wire.terms import AggregatorAddress, FederationTerms
-from murmura.wire.transport import Transport, ask
+from murmura.wire.transport import DOWNLOAD_BYTES, Transport, ask
 
 # lists of reports are read up to so many times the devices called: a place may change hands in a round
 LONGEST_LIST = 2
@@ -85,6 +87,20 @@ class AggregatorPair:
             return signature
 
         return await self._signatures("head", head.content(self.terms.federation), asked)
+
+    async def exchange_revocations(self, send: Transport, desk: AdmissionDesk) -> None:
+        """What the admitter has taken back holds on every machine, also on one restored from a copy."""
+        asked = self.key.sign("revocations", bytes.fromhex(self.terms.federation))
+        urls = [one.url for one in self.terms.aggregators]
+        for url in urls:
+            with suppress(RefusedError):  # of a version that has kept none
+                said = await ask(send, "POST", f"{url}/revocations/known", asked, largest=DOWNLOAD_BYTES)
+                for message in unpack_entries(said.body):
+                    desk.revoke(self.terms, message)
+        for url in urls:
+            for message in desk.revocations:
+                await ask(send, "POST", f"{url}/revocations", message)
+        self.restored = False
 
     async def open_round(
         self, send: Transport, content: bytes, counts: bytes = b"", released: bytes = b""

@@ -124,10 +124,6 @@ class Releases:
         """What devices are to rank with, and where it is logged: the newest model, of sums a complete one."""
         return self._log.newest_model(head, self._complete)
 
-    def restored(self) -> list[Statement]:
-        """The changes after a copy was restored: nobody knows who has left since, so somebody may have."""
-        return [put_fact(CAME, b"0"), put_fact(LEFT, b"1")] if self._complete else []
-
     def renewed(self, at: Position, windows: ReleaseWindows, minimum: int) -> Position:
         """Where another release begins; refuses where there can be none.
 

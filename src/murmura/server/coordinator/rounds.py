@@ -19,7 +19,6 @@ from murmura.server.coordinator.anomalies import DriftWatch, MalformedClientSear
 from murmura.server.coordinator.open_round import IndividualReports, OpenRound
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.coordinator.store import BREACH, CoordinatorStore, RoundEnd
-from murmura.server.coordinator.witnesses import exchange_revocations
 from murmura.server.database import ServerDatabase
 from murmura.wire import wire
 from murmura.wire.log import LogHead
@@ -63,8 +62,7 @@ class RoundRunner:
 
     def _go_on(self) -> None:
         """A round that was open when the coordinator stopped goes on; in readable mode its updates are lost."""
-        found = self.store.opened()
-        if found is not None:
+        if (found := self.store.opened()) is not None:
             self.live = OpenRound(found[0], frozenset(found[1].tolist()))
             if self.terms.readable:
                 self._abandon("the coordinator was restarted, and updates are kept in memory only")
@@ -116,9 +114,8 @@ class RoundRunner:
                 await self.keeper.agree(send, self.store.federation, self.store.description)
                 self.store.resume()
             if self._pair.restored:
-                await exchange_revocations(send, self.terms, self._key, self.desk)
+                await self._pair.exchange_revocations(send, self.desk)
                 self.store.free_revoked()
-                self._pair.restored = False
             if self.live is None:
                 await self._begin_round(send)
             elif not self.live.published:
@@ -129,17 +126,14 @@ class RoundRunner:
             raise
         except MurmuraError as error:
             code = error.code if isinstance(error, RefusedError) else ""
-            if code == "released" and self.live is not None:
-                self.store.released_before(self.live.manifest)
-            refused = code in PASSING
-            self.trouble = "" if refused else str(error)
-            give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
-            give_up(str(error))
+            self.store.note_refusal(code)
+            self.trouble = "" if code in PASSING else str(error)
+            waits = code in PASSING or isinstance(error, UnreachableError)
+            (self._pend if waits else self._abandon)(str(error))
 
     async def catch_up(self, send: Transport) -> None:
         """Take over what both aggregators have logged and this machine, restored from a copy, has not."""
-        fresh = await self.keeper.lacking(send, self.store.federation)
-        if fresh:
+        if fresh := await self.keeper.lacking(send, self.store.federation):
             self.store.takeover.take_over(fresh)
             self.live = None
             self._look_again()
@@ -223,7 +217,7 @@ class RoundRunner:
         """Devices hear of a round when it is in the log and both aggregators are ready for it."""
         m, content = live.manifest, live.manifest.encode()
         head = await self._sign_head(send)
-        seed, vector = await self._pair.open_round(send, content, *self.store.named_counts(m))
+        seed, vector = await self._pair.open_round(send, content, *self._named_counts(m))
         if self.terms.readable:
             live.individual_reports = IndividualReports(self.terms, m, self.itinerary.known_in(m.phase))
         proof = self.store.log.proof(head, len(self.store.log) - 1, self.store.published_size(m.serial))
@@ -231,6 +225,14 @@ class RoundRunner:
         live.envelope = signed.encode()
         self.store.publish(m, live.envelope, self.itinerary.phase(self.now.position).repeat is not None)
         live.published = True
+
+    def _named_counts(self, m: Manifest) -> tuple[bytes, bytes]:
+        """The counts of items that a manifest names, and the sum they are from."""
+        if m.counts is None:
+            return b"", b""
+        counts = self.store.blob(bytes.fromhex(m.counts.hash))
+        follows = self.itinerary.phase(self.now.position).follows
+        return counts or b"", self.store.released(follows, m.window) or b""
 
     async def _sign_head(self, send: Transport) -> LogHead:
         """The newest head with everybody's signature."""

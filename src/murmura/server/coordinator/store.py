@@ -70,7 +70,7 @@ class CoordinatorStore:
         self._setup, self._itinerary, self._store = setup, itinerary, store
         self.log, self._versions = PublicLog(store), ModelChanges(store)
         self.releases = Releases(store, self.log, itinerary)
-        self.takeover = LogTakeover(store, self.log, self.releases)
+        self.takeover = LogTakeover(store, self.log)
         self.description = setup.description.encode()
         if store.fact("progress") is None:
             server = itinerary.algorithm.server_init(itinerary.info, Rng(setup.server_secret))
@@ -146,9 +146,11 @@ class CoordinatorStore:
         published = ("UPDATE rounds SET envelope = ? WHERE serial = ?", (envelope, manifest.serial))
         self._store.write([published, *(counted if opening else [])], durable=True)
 
-    def released_before(self, manifest: Manifest) -> None:
-        """An aggregator knows a sum of this window that this machine, restored from a copy, has forgotten."""
-        self._store.write([self._attempted(manifest)], durable=True)
+    def note_refusal(self, code: str) -> None:
+        """An aggregator may know a sum of this window that this machine, restored from a copy, has not."""
+        found = self.opened()
+        if code == "released" and found is not None:
+            self._store.write([self._attempted(found[0])], durable=True)
 
     def _attempted(self, manifest: Manifest) -> Statement:
         said = self._attempts(manifest.window)
@@ -238,13 +240,6 @@ class CoordinatorStore:
         """What is kept of a sum of this window that other exchanges follow; None where there was none."""
         kept = self._store.fact(RELEASED + phase) or b""
         return kept[8:] if kept[:8] == window.to_bytes(8, "little") else None
-
-    def named_counts(self, m: Manifest) -> tuple[bytes, bytes]:
-        """The counts of items that a manifest names, and the sum they are from."""
-        if m.counts is None:
-            return b"", b""
-        follows = self._itinerary.phase(Position.decode(self._fact("progress"))).follows
-        return self.blob(bytes.fromhex(m.counts.hash)) or b"", self.released(follows, m.window) or b""
 
     def go_back(self, position: Position) -> None:
         """The next exchange is an earlier one; the model stays."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from murmura.engine.itinerary import Position
-from murmura.server.coordinator.public_log import PublicLog, Releases
+from murmura.server.coordinator.public_log import CAME, LEFT, PublicLog
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire.log import ResumedLog
 from murmura.wire.manifest import Manifest
@@ -23,8 +23,8 @@ WHY = "this machine was restored from an older copy"
 class LogTakeover:
     """What a restored coordinator writes down before it goes on."""
 
-    def __init__(self, store: ServerDatabase, log: PublicLog, releases: Releases) -> None:
-        self._store, self._log, self._releases = store, log, releases
+    def __init__(self, store: ServerDatabase, log: PublicLog) -> None:
+        self._store, self._log = store, log
 
     def take_over(self, entries: Sequence[bytes]) -> None:
         """What others have logged beyond this machine's copy: its rounds are lost, its numbers are used."""
@@ -42,7 +42,9 @@ class LogTakeover:
         for m in used:
             at = Position(at.done, 0, max(at.round, m.round + 1), max(at.serial, m.serial + 1))
         held = self._store.fact(HELD) or str(len(self._log)).encode()
-        changes += [put_fact("progress", at.encode()), put_fact(HELD, held), *self._releases.restored()]
+        # nobody knows who has left since the copy, so somebody may have
+        changes += [put_fact("progress", at.encode()), put_fact(HELD, held), put_fact(CAME, b"0")]
+        changes.append(put_fact(LEFT, b"1"))
         lost = "UPDATE rounds SET state = 'lost', reason = ?, called = x'' WHERE state = 'open'"
         self._log.append(entries, [(lost, (WHY,)), *changes], forget=True)
 

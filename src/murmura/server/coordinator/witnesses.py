@@ -8,17 +8,15 @@ because that aggregator signs no log without it. Two aggregators that know two p
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 
 from murmura.core.errors import RunError
-from murmura.server.admissions import AdmissionDesk
 from murmura.server.coordinator.public_log import PublicLog
 from murmura.wire.log import LogHead, MerkleTree, leaf_hash, unpack_entries
 from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.signed_records import ServerKey, check_signature
 from murmura.wire.terms import FederationTerms
-from murmura.wire.transport import DOWNLOAD_BYTES, Transport, ask, ask_known
+from murmura.wire.transport import Transport, ask, ask_known
 
 PAGE_BYTES = 1 << 21  # of entries that come at once
 
@@ -134,21 +132,6 @@ def _check_beginning(tree: MerkleTree, witness: WitnessedLog, federation: str) -
             "but has others; one of the two went on from an older copy; restore the newest copy of both, or "
             "begin another federation in new folders of all three machines."
         ) from None
-
-
-async def exchange_revocations(
-    send: Transport, terms: FederationTerms, key: ServerKey, desk: AdmissionDesk
-) -> None:
-    """What the admitter has taken back holds on every machine, also on one that was restored from a copy."""
-    asked = key.sign("revocations", bytes.fromhex(terms.federation))
-    for address in terms.aggregators:
-        at = f"{address.url}/revocations/known"
-        with suppress(RefusedError):  # of a version that has kept none
-            for message in unpack_entries((await ask(send, "POST", at, asked, largest=DOWNLOAD_BYTES)).body):
-                desk.revoke(terms, message)
-    for address in terms.aggregators:
-        for message in desk.revocations:
-            await ask(send, "POST", f"{address.url}/revocations", message)
 
 
 def number(value: object) -> int:
