@@ -341,7 +341,7 @@ def test_a_copy_of_a_server_at_work_goes_on(world: Copied) -> None:
         assert lines[2].startswith("no machine that answers has more.")
         await world.rounds(devices, 2)
         lines = await foreseen(world.network, found, None)
-        assert lines[-1].startswith("it takes over 2 entries and goes on from model 2: ")
+        assert lines[-1].startswith("it takes over 2 entries and goes on from model 2. ")
         world.restore("older", "coordinator")
         await world.rounds(devices, 1)
 

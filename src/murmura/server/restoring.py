@@ -19,9 +19,9 @@ from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import Transport
 
 FILES = ("operator.token", "seed")  # beside the databases
-NOBODY = (
-    "no machine that answers has more. If devices have seen more entries than these, they send nothing: "
-    "restore with --mirror, or the newest copy of each machine."
+NO_MORE = (
+    "no machine that answers has more. If devices have seen more entries, they send nothing. Then restore with "
+    "--mirror, or the newest copies, or start with --log-lost, which asks every owner."
 )
 
 
@@ -93,10 +93,10 @@ async def foreseen(send: Transport, copy: ServerCopy, mirror: Path | None) -> li
             lines.append(f"{error} It must answer before the coordinator goes on.")
     more = longest - copy.entries
     goes_on = (
-        f"it takes over {more} entries and goes on from model {copy.done}: the rounds since are lost, no "
-        "number is used again, nobody is asked and nobody joins again."
+        f"it takes over {more} entries and goes on from model {copy.done}. The rounds since are lost. "
+        "No number is used again, and nobody is asked."
     )
-    return [*lines, goes_on if more else NOBODY]
+    return [*lines, goes_on if more else NO_MORE]
 
 
 def take_over_mirror(state: Path, mirror: Path) -> None:

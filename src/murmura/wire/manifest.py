@@ -222,7 +222,8 @@ class LogEnd:
             read = FederationTerms.decode(content)
             if (read.federation, read.coordinator) != (terms.federation, terms.coordinator):
                 raise forged("terms in the log must be of this federation, but are not.")
-            return replace(self, terms=read.hash)
+            serial = self.serial if read.lost is None else max(self.serial, read.lost.serial - 1)
+            return replace(self, terms=read.hash, serial=serial)
         if not self.terms:
             raise malformed("a log must begin with the terms, but begins with something else.")
         if kind == b"manifest":

@@ -60,10 +60,9 @@ class Aggregator:
         self.key, self.sealing_key = store.signing_key(), store.sealing_key()
         self.proof_key = store.proof_key()
         self._store, self._clock, self._admitter = store, clock, admitter
-        self.agreement = Agreement(
-            role, store, self.key, self.sealing_key, self.proof_key, minimum, coordinator, admitter, accept
-        )
         self.witness, self.desk = LogWitness(store), AdmissionDesk(store)
+        keys = self.key, self.sealing_key, self.proof_key
+        self.agreement = Agreement(role, store, *keys, minimum, coordinator, admitter, accept, self.witness)
         self.accepted = self.refused = 0
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
         self._open: CollectedRound | None = None

@@ -13,13 +13,13 @@ from typing import Literal
 from murmura.channel.proof_keys import ProofKey
 from murmura.core.contract import FederationInfo
 from murmura.server.database import ServerDatabase, Statement, put_fact
-from murmura.server.kept_log import KeptLog
+from murmura.server.log_table import LogTable
 from murmura.wire.description import FederationDescription
 from murmura.wire.log import leaf_hash, manifest_entry
 from murmura.wire.manifest import LogEnd, Manifest
 from murmura.wire.refusals import RefusedError, forged
 from murmura.wire.signed_records import SealingKey, ServerKey, check_signature
-from murmura.wire.terms import FederationTerms
+from murmura.wire.terms import FederationTerms, LostLog
 from murmura.wire.wire import SIGNATURE_BYTES
 
 
@@ -36,6 +36,7 @@ class Agreement:
     coordinator: bytes | None  # whose terms; None: who is pinned first
     admitter: bytes | None  # who invites from this machine
     accept: bytes | None  # other terms than before, by their hash
+    log: LogWitness
 
     def __post_init__(self) -> None:
         kept, pinned = self.store.fact("terms"), self.store.fact("coordinator")
@@ -130,6 +131,8 @@ class Agreement:
                 "devices are invited from this aggregator's folder, but the terms let others in; start "
                 "it with --no-admit if that is meant."
             )
+        if offered.lost is not None and (self._terms is None or offered.lost != self._terms.lost):
+            self.log.check_lost(offered.lost)
         if self._terms is not None and offered.hash != self.accept:
             changed = "; ".join(self._terms.differences(offered))
             raise forged(
@@ -156,7 +159,7 @@ class Agreement:
         return True
 
 
-class LogWitness(KeptLog):
+class LogWitness(LogTable):
     """The log as this aggregator has seen it grow."""
 
     def __init__(self, store: ServerDatabase) -> None:
@@ -187,6 +190,15 @@ class LogWitness(KeptLog):
     def under(self, terms: FederationTerms) -> bool:
         """Whether these are the terms that hold at the end of the log."""
         return self._end.terms == terms.hash
+
+    def check_lost(self, lost: LostLog) -> None:
+        """Refuse terms that end the log before what this aggregator has: that is no loss, but a way back."""
+        size = len(self.tree)
+        if size > lost.entries or (size == lost.entries and self.tree.root().hex() != lost.root):
+            raise forged(
+                f"the terms say that nobody has the log after entry {lost.entries}, but this aggregator has "
+                f"{size} entries of it; start the coordinator without --log-lost."
+            )
 
     def append(self, terms: FederationTerms, start: int, entries: list[bytes]) -> None:
         """Take over new entries, all or none; refuses a gap, a rewritten past and a manifest out of order."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from murmura.channel.chain import Chain
 from murmura.core.errors import SettingError
 from murmura.server.admissions import AdmissionDesk
 from murmura.server.coordinator.public_log import PublicLog
 from murmura.server.coordinator.setup import FederationSetup
+from murmura.server.coordinator.takeover import LogTakeover
 from murmura.server.coordinator.witnesses import (
     WitnessedLog,
     fetch_identity,
@@ -197,6 +198,7 @@ class TermsKeeper:
         # written down first: an aggregator that has agreed would take a later start for other terms
         start = float(self._store.fact_or("windows begin", lambda: str(int(self._clock())).encode()))
         offered = self._setup.terms(federation, self._key.public, pair, admitter, start)
+        offered = replace(offered, lost=LogTakeover(self._store, self._log).lost)
         offered.check()
         signatures = await AggregatorPair(offered, self._key).agree(send, description)
         if before is None or before.hash != offered.hash or self._store.fact(SIGNATURES) is None:

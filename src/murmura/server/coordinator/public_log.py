@@ -19,14 +19,14 @@ from murmura.core.codec import REMEMBERED, RowVersions
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.server.database import ServerDatabase, Statement, put_fact
-from murmura.server.kept_log import KeptLog
+from murmura.server.log_table import LogTable
 from murmura.wire import wire
 from murmura.wire.log import LogHead, LogProof, leaf_hash
 from murmura.wire.refusals import RefusedError
 from murmura.wire.terms import ReleaseWindows
 
 
-class PublicLog(KeptLog):
+class PublicLog(LogTable):
     """All entries and the newest head that everybody has signed."""
 
     def __init__(self, store: ServerDatabase) -> None:

@@ -133,8 +133,7 @@ class RoundRunner:
 
     async def catch_up(self, send: Transport) -> None:
         """Take over what both aggregators have logged and this machine, restored from a copy, has not."""
-        if fresh := await self.keeper.lacking(send, self.store.federation):
-            self.store.takeover.take_over(fresh)
+        if self.store.takeover.goes_on(await self.keeper.lacking(send, self.store.federation)):
             self.live = None
             self._look_again()
 

@@ -278,7 +278,7 @@ n$1 = { __e: function(n, t, r, u) {
 }, x$1.prototype.render = $, u$3 = [], f$3 = 0, o$3 = function(n, t) {
 	return n.__v.__b - t.__v.__b;
 }, e$2 = Symbol(), l$2 = /(PointerCapture)$|Capture$/i, c$2 = 0, a$3 = {};
-// node_modules/preact/hooks/dist/hooks.mjs
+// ../../main/web/node_modules/preact/hooks/dist/hooks.mjs
 var t$1, r$1, u$2, i$1, o$2 = Object.is, f$2 = 0, c$1 = [], e$1 = [], a$2 = n$1, v$1 = a$2.__b, l$1 = a$2.__r, m$2 = a$2.diffed, h$2 = a$2.__c, s$1 = a$2.unmount, p$2 = a$2.__;
 function y$2(n, t) {
 	a$2.__h && a$2.__h(r$1, n, f$2 || t), f$2 = 0;
@@ -382,7 +382,7 @@ function E(n, t) {
 		return !o$2(t, n[r]);
 	});
 }
-// node_modules/@preact/signals-core/dist/signals-core.module.js
+// ../../main/web/node_modules/@preact/signals-core/dist/signals-core.module.js
 var i = Symbol.for("preact-signals");
 function t() {
 	if (v > 1) v--;
@@ -635,7 +635,7 @@ function x(i, t) {
 	var n = r.d.bind(r);
 	return n[Symbol.dispose] = n, n;
 }
-// node_modules/@preact/signals/dist/signals.module.js
+// ../../main/web/node_modules/@preact/signals/dist/signals.module.js
 var h, p, m = typeof window < "u" && !!window.__PREACT_SIGNALS_DEVTOOLS__, g = [];
 x(function() {
 	h = this.N;
@@ -1221,8 +1221,14 @@ function mapping(check) {
 	return (value, path, doubles) => isObject(value) ? first(Object.keys(value).map((name) => check(value[name], `${path}.${name}`, doubles))) : said$9(path);
 }
 function record(fields) {
-	let names = Object.keys(fields).sort().join(" ");
-	return (value, path, doubles) => isObject(value) ? Object.keys(value).sort().join(" ") === names ? first(Object.entries(fields).map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields` : said$9(path);
+	return recordWithout("", fields);
+}
+function recordWithout(unspelled, fields) {
+	return (value, path, doubles) => {
+		if (!isObject(value)) return said$9(path);
+		let there = Object.entries(fields).filter(([name]) => name in value || name !== unspelled), names = there.map(([name]) => name).sort();
+		return Object.keys(value).sort().join(" ") === names.join(" ") ? first(there.map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields`;
+	};
 }
 function first(found) {
 	return found.find((one) => one !== null) ?? null;
@@ -1241,6 +1247,10 @@ var aggregatorAddress = record({
 	description: matching(/^[0-9a-f]{64}$/),
 	bytes: whole(0, 2 ** 32),
 	features_bytes: whole(0, 2 ** 32)
+}), lostLog = record({
+	entries: whole(0, 2 ** 32),
+	root: matching(/^[0-9a-f]{64}$/),
+	serial: whole(0, 2 ** 32)
 }), noiseTerms = record({
 	epsilon: number$1((value) => value >= 0 && value < 2 ** 40),
 	delta: number$1((value) => value >= 0 && value < 2 ** 40),
@@ -1251,7 +1261,7 @@ var aggregatorAddress = record({
 }), releaseWindows = record({
 	start: number$1((value) => value >= 0 && value < 2 ** 40),
 	seconds: number$1((value) => value >= 0 && value < 2 ** 40)
-}), federationTermsFields = record({
+}), federationTermsFields = recordWithout("lost", {
 	protocol: whole(3, 4),
 	federation: matching(/^([0-9a-f]{2})*$/),
 	coordinator: matching(/^[0-9a-f]{64}$/),
@@ -1265,7 +1275,8 @@ var aggregatorAddress = record({
 	catalogue: catalogueRule,
 	channel: settings,
 	windows: releaseWindows,
-	noise: noiseTerms
+	noise: noiseTerms,
+	lost: lostLog
 }), download = record({
 	hash: matching(/^[0-9a-f]{64}$/),
 	bytes: whole(0, 2 ** 32),
@@ -1340,9 +1351,13 @@ var aggregatorAddress = record({
 		let { start, seconds } = this.fields.windows;
 		return seconds === 0 ? 0 : Math.max(0, Math.floor((time - start) / seconds));
 	}
+	lostAfter(before) {
+		let [now, then] = [this.fields.lost, before.fields.lost];
+		return now && JSON.stringify(now) !== JSON.stringify(then) ? now : null;
+	}
 	differences(other) {
-		let ours = flat(this.fields), theirs = flat(other.fields), names = [...new Set([...ours.keys(), ...theirs.keys()])].sort(), shown = (value) => value && value.length > 40 ? `${value.slice(0, 16)}…` : value ?? "–";
-		return names.filter((name) => ours.get(name) !== theirs.get(name)).map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`);
+		let [ours, theirs] = [this, other].map(({ fields: { lost: _, ...fields } }) => flat(fields)), names = [...new Set([...ours.keys(), ...theirs.keys()])].sort(), shown = (value) => value && value.length > 40 ? `${value.slice(0, 16)}…` : value ?? "–", changes = names.filter((name) => ours.get(name) !== theirs.get(name)).map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`), end = other.lostAfter(this);
+		return end === null ? changes : [lostSentence(end.entries), ...changes];
 	}
 };
 function signatures(message, at = 0) {
@@ -1375,6 +1390,9 @@ function checkMachines(terms) {
 	let host = hostOf(seed.url);
 	if (host === hostOf(vector.url) && !isLoopback(host)) throw forged(`the two aggregators must be on two hosts, but both are on ${host}; take no part.`);
 	for (let { url } of pair) checkPlain(url);
+}
+function lostSentence(entries) {
+	return `the servers lost the log after entry ${entries} and all copies of it, so nobody can check any more what was done after it`;
 }
 function flat(value, before = "", into = new Map()) {
 	for (let [name, inner] of Object.entries(value)) typeof inner == "object" && inner && !Array.isArray(inner) ? flat(inner, `${before}${name}.`, into) : into.set(`${before}${name}`, JSON.stringify(inner));
@@ -1685,6 +1703,15 @@ function dealtWith(memory, serial, manifest) {
 		pending: null
 	};
 }
+function ended(memory, lost) {
+	return !lost || !memory.log || memory.log.size <= lost.entries ? memory : {
+		...memory,
+		log: {
+			size: lost.entries,
+			root: lost.root
+		}
+	};
+}
 // src/device/checks.ts
 var SHORTEST_WINDOW = 3600;
 function checkWindows(terms) {
@@ -1930,7 +1957,7 @@ async function checkIdentity(read, origin) {
 		pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server"
 	};
 }
-// node_modules/@hpke/common/esm/src/errors.js
+// ../../main/web/node_modules/@hpke/common/esm/src/errors.js
 var HpkeError = class extends Error {
 	constructor(e) {
 		let message;
@@ -2036,7 +2063,7 @@ var scriptRel = (function() {
 		return baseModule().catch(handlePreloadError);
 	});
 };
-// node_modules/@hpke/common/esm/src/algorithm.js
+// ../../main/web/node_modules/@hpke/common/esm/src/algorithm.js
 async function loadSubtleCrypto() {
 	if (dntGlobalThis !== void 0 && globalThis.crypto !== void 0) return globalThis.crypto.subtle;
 	try {
@@ -2237,7 +2264,7 @@ function xor(a, b) {
 	for (let i = 0; i < a.byteLength; i++) buf[i] = a[i] ^ b[i];
 	return buf;
 }
-// node_modules/@hpke/common/esm/src/kems/dhkem.js
+// ../../main/web/node_modules/@hpke/common/esm/src/kems/dhkem.js
 var LABEL_EAE_PRK = new Uint8Array([
 	101,
 	97,
@@ -2451,13 +2478,13 @@ var Dhkem = class {
 		return new AesGcmContext(key);
 	}
 };
-// node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
+// ../../main/web/node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
 function emitNotSupported() {
 	return new Promise((_resolve, reject) => {
 		reject(new NotSupportedError("Not supported"));
 	});
 }
-// node_modules/@hpke/core/esm/src/exporterContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/exporterContext.js
 var LABEL_SEC = new Uint8Array([
 	115,
 	101,
@@ -2570,7 +2597,7 @@ var LABEL_SEC = new Uint8Array([
 	}
 };
 _Mutex_locked = new WeakMap();
-// node_modules/@hpke/core/esm/src/recipientContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/recipientContext.js
 var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2598,7 +2625,7 @@ var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	}
 };
 _RecipientContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/senderContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/senderContext.js
 var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2631,7 +2658,7 @@ var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	}
 };
 _SenderContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/cipherSuiteNative.js
+// ../../main/web/node_modules/@hpke/core/esm/src/cipherSuiteNative.js
 var LABEL_BASE_NONCE = new Uint8Array([
 	98,
 	97,
@@ -4250,10 +4277,10 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 		let accepted = {
 			...identity,
 			terms: offered
-		}, { method, settings } = (await FederationTerms.decode(offered)).fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory(), kept = same ? memory : {
+		}, after = await FederationTerms.decode(offered), { method, settings } = after.fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory(), kept = ended(same ? memory : {
 			...memory,
 			state: null
-		};
+		}, after.lostAfter(terms));
 		await this.pin(accepted, {
 			identity: accepted,
 			offered: void 0,
@@ -4939,7 +4966,7 @@ async function rank() {
 	let somebody = persona.value?.likes, able = (somebody ?? likes.value).length > 0 && theDevice().status().model !== null;
 	await newestRanking(async () => able ? guarded(() => theDevice().recommend(10, somebody ? { as: somebody } : {})) : null);
 }
-// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+// ../../main/web/node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 var f = Symbol.for("pv"), o = 0;
 Array.isArray;
 function a(t, e, n, u, a, i) {

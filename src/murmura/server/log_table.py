@@ -13,7 +13,7 @@ from murmura.wire.terms import FederationTerms
 PAGE_BYTES = 1 << 19  # of entries that are handed out or sent at a time
 
 
-class KeptLog:
+class LogTable:
     """All entries, in the table `log` of a server's file."""
 
     def __init__(self, store: ServerDatabase, leaves: Sequence[Hash]) -> None:
@@ -57,8 +57,8 @@ class KeptLog:
     def end(self) -> LogEnd:
         """What the next entry must follow."""
         terms, manifest = self.newest(b"terms"), self.newest(b"manifest")
-        held = FederationTerms.decode(terms).hash if terms else b""
-        if not manifest:
-            return LogEnd(held)
-        last = Manifest.decode(manifest)
-        return LogEnd(held, last.serial, last.hash)
+        if not terms:
+            return LogEnd()
+        held, last = FederationTerms.decode(terms), Manifest.decode(manifest) if manifest else None
+        serial = max(-1 if last is None else last.serial, -1 if held.lost is None else held.lost.serial - 1)
+        return LogEnd(held.hash, serial, b"" if last is None else last.hash)
