@@ -7,8 +7,12 @@ vectors as the largest device has people.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from murmura.core.arrays import Ints, Longs
+
+# how rows of few items travel: all rows, keys of point functions, or whatever is shorter
+Encoding = Literal["shorter", "dense", "keys"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,10 @@ class RowsClaim:
     cap: int
     width: int
     digits: tuple[tuple[int, int], ...] = ()  # (weight, largest) of each digit of every number
+    shown: Longs | None = None  # the places of the items whose rows are released; None: all
+    encoding: Encoding = "shorter"
+
+    people = 1  # a device of several sends the rows of all together
 
 
-Claim = CountsClaim | PairsClaim
+Claim = CountsClaim | PairsClaim | RowsClaim

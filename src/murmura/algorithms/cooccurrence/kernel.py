@@ -9,9 +9,9 @@ import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, bit_places, layout
 from murmura.algorithms.cooccurrence.counting import evenly
-from murmura.algorithms.cooccurrence.item_model import RankingSettings
 from murmura.algorithms.cooccurrence.loops import PersonRows, add_counts, add_normalised_pairs
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence, triangle
+from murmura.baselines.information import RankingSettings
 from murmura.core.arrays import Bools, Ints, Longs, Singles
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel
