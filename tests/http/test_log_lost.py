@@ -13,7 +13,7 @@ from murmura.core.errors import RunError
 from murmura.device.device import Device
 from murmura.device.trust import TermsChangedError
 from murmura.server import endpoints
-from murmura.server.aggregator.aggregator import Aggregator
+from murmura.server.aggregator.aggregator import Aggregator, Role
 from murmura.server.aggregator.commitments import LogWitness
 from murmura.server.coordinator.takeover import UNKNOWN_NUMBERS
 from murmura.server.dispatch import respond
@@ -25,7 +25,7 @@ from tests.http.copied import MACHINES, TRAINING, Copied, played
 from tests.http.network import people
 from tests.http.own_devices import awake, settle
 
-AGGREGATORS = ("seed", "vector")
+AGGREGATORS: tuple[Role, ...] = ("seed", "vector")
 
 
 async def offered(world: Copied, entries: int) -> FederationTerms:

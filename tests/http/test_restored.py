@@ -14,7 +14,7 @@ from murmura.device.enrolment import register
 from murmura.device.log_mirror import LogMirror
 from murmura.device.trust import GoneBackError, check_log
 from murmura.device.visits import ManifestEvents, stay
-from murmura.server.coordinator import rounds
+from murmura.engine.federation import server_step
 from murmura.server.coordinator.agreement import TermsKeeper
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
 from murmura.server.restoring import ServerCopy, copy_folder, foreseen, take_over_mirror
@@ -73,15 +73,14 @@ def test_a_coordinator_goes_on_from_the_model_of_its_copy_bit_for_bit(world: Cop
         world.restore("older", "coordinator")
         before = world.coordinator.rounds.now.server.model
         counted: list[Any] = []
-        step = rounds.server_step
 
         def noted(algorithm: Any, phase: str, round: int, server: Any, received: Any) -> Any:
             assert all((server.model[name] == array).all() for name, array in before.items())
             counted.append(received.count)
-            return step(algorithm, phase, round, server, received)
+            return server_step(algorithm, phase, round, server, received)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rounds, "server_step", noted)
+            patch.setattr("murmura.server.coordinator.rounds.server_step", noted)
             await world.rounds(devices, 1)
         assert counted == [len(devices)]
 
