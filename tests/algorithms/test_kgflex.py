@@ -207,9 +207,9 @@ def test_pairs_that_share_no_feature_are_dropped_or_kept() -> None:
 
 @pytest.mark.parametrize("reg", [0.0, 0.3])
 def test_a_step_climbs_the_pairwise_likelihood(reg: float) -> None:
-    """The gradient that leaves is that of sum ln sigma(x_ui - x_uj) - reg |theta|^2 / 2 of either item's features.
+    """The gradient that leaves is that of sum ln sigma(x_ui - x_uj) - reg |theta|^2 / 2, by differences.
 
-    By central differences; so is the step that p_f takes.
+    The theta of a pair are those of either item's features; so is the step that p_f takes.
     """
     algorithm = pink(unshared="keep", reg=reg)
     state = algorithm.client_init(INFO, shared(1, 1), Rng(client_secrets(0, 1)[0]))
@@ -231,7 +231,10 @@ def test_a_step_climbs_the_pairwise_likelihood(reg: float) -> None:
         """Of all parameters of an item's features that are hers."""
         own = [(at, f) for at, f in enumerate(state["feature"].tolist()) if f in FEATURES.of_item(item)]
         return float(
-            sum((state["P"][at] ** 2).sum() + (model["G"][f] ** 2).sum() + model["b"][f].sum() ** 2 for at, f in own)
+            sum(
+                (state["P"][at] ** 2).sum() + (model["G"][f] ** 2).sum() + model["b"][f].sum() ** 2
+                for at, f in own
+            )
         )
 
     def slope_of(table: dict[str, Any], name: str, at: tuple[int, ...]) -> float:

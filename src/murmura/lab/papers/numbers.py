@@ -47,7 +47,8 @@ Values = dict[str, dict[str, Interval]]  # row -> metric -> mean and interval ov
 def verdict(printed: float | None, ours: Interval, seeds: int, better: Better, doubted: bool = False) -> Word:
     """Reproduced: the print is within NEAR of ours, or inside a NARROW interval over at least FEWEST seeds.
 
-    Otherwise ours is above print, which says nothing about why, or does not reach it; a doubted print is neither. Without a print there is no word.
+    Otherwise ours is above print, which says nothing about why, or does not reach it; a doubted print is
+    neither. Without a print there is no word.
     """
     mean = ours.mean
     if printed is None:

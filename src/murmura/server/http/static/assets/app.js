@@ -278,7 +278,7 @@ n$1 = { __e: function(n, t, r, u) {
 }, x$1.prototype.render = $, u$3 = [], f$3 = 0, o$3 = function(n, t) {
 	return n.__v.__b - t.__v.__b;
 }, e$2 = Symbol(), l$2 = /(PointerCapture)$|Capture$/i, c$2 = 0, a$3 = {};
-// node_modules/preact/hooks/dist/hooks.mjs
+// ../../main/web/node_modules/preact/hooks/dist/hooks.mjs
 var t$1, r$1, u$2, i$1, o$2 = Object.is, f$2 = 0, c$1 = [], e$1 = [], a$2 = n$1, v$1 = a$2.__b, l$1 = a$2.__r, m$2 = a$2.diffed, h$2 = a$2.__c, s$1 = a$2.unmount, p$2 = a$2.__;
 function y$2(n, t) {
 	a$2.__h && a$2.__h(r$1, n, f$2 || t), f$2 = 0;
@@ -382,7 +382,7 @@ function E(n, t) {
 		return !o$2(t, n[r]);
 	});
 }
-// node_modules/@preact/signals-core/dist/signals-core.module.js
+// ../../main/web/node_modules/@preact/signals-core/dist/signals-core.module.js
 var i = Symbol.for("preact-signals");
 function t() {
 	if (v > 1) v--;
@@ -635,7 +635,7 @@ function x(i, t) {
 	var n = r.d.bind(r);
 	return n[Symbol.dispose] = n, n;
 }
-// node_modules/@preact/signals/dist/signals.module.js
+// ../../main/web/node_modules/@preact/signals/dist/signals.module.js
 var h, p, m = typeof window < "u" && !!window.__PREACT_SIGNALS_DEVTOOLS__, g = [];
 x(function() {
 	h = this.N;
@@ -1930,7 +1930,7 @@ async function checkIdentity(read, origin) {
 		pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server"
 	};
 }
-// node_modules/@hpke/common/esm/src/errors.js
+// ../../main/web/node_modules/@hpke/common/esm/src/errors.js
 var HpkeError = class extends Error {
 	constructor(e) {
 		let message;
@@ -2036,7 +2036,7 @@ var scriptRel = (function() {
 		return baseModule().catch(handlePreloadError);
 	});
 };
-// node_modules/@hpke/common/esm/src/algorithm.js
+// ../../main/web/node_modules/@hpke/common/esm/src/algorithm.js
 async function loadSubtleCrypto() {
 	if (dntGlobalThis !== void 0 && globalThis.crypto !== void 0) return globalThis.crypto.subtle;
 	try {
@@ -2237,7 +2237,7 @@ function xor(a, b) {
 	for (let i = 0; i < a.byteLength; i++) buf[i] = a[i] ^ b[i];
 	return buf;
 }
-// node_modules/@hpke/common/esm/src/kems/dhkem.js
+// ../../main/web/node_modules/@hpke/common/esm/src/kems/dhkem.js
 var LABEL_EAE_PRK = new Uint8Array([
 	101,
 	97,
@@ -2451,13 +2451,13 @@ var Dhkem = class {
 		return new AesGcmContext(key);
 	}
 };
-// node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
+// ../../main/web/node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
 function emitNotSupported() {
 	return new Promise((_resolve, reject) => {
 		reject(new NotSupportedError("Not supported"));
 	});
 }
-// node_modules/@hpke/core/esm/src/exporterContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/exporterContext.js
 var LABEL_SEC = new Uint8Array([
 	115,
 	101,
@@ -2570,7 +2570,7 @@ var LABEL_SEC = new Uint8Array([
 	}
 };
 _Mutex_locked = new WeakMap();
-// node_modules/@hpke/core/esm/src/recipientContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/recipientContext.js
 var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2598,7 +2598,7 @@ var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	}
 };
 _RecipientContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/senderContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/senderContext.js
 var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2631,7 +2631,7 @@ var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	}
 };
 _SenderContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/cipherSuiteNative.js
+// ../../main/web/node_modules/@hpke/core/esm/src/cipherSuiteNative.js
 var LABEL_BASE_NONCE = new Uint8Array([
 	98,
 	97,
@@ -4623,6 +4623,7 @@ var texts = {
 		exact: "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others.",
 		lose: "What you lose or gain",
 		loseList: "Your own list hardly changes: it is made here from all you like. Sharing decides what others get.",
+		loseAlone: "If only you and a few chose this",
 		loseAll: "If everyone chose this",
 		limit: "The slider decides how many titles are used. It does not hide them: that is what the two machines are for.",
 		preview: "Show me the exact message first",
@@ -4744,6 +4745,7 @@ var texts = {
 		notMeasured: (people) => `The odds are not measured for sums of ${people} people with this method and noise.`,
 		observed: (data) => `Measured on ${data}, where everyone shares everything.`,
 		otherShare: "Not measured at this share. At everything:",
+		level: (hits, before, odds, data) => `${hits} of 100 titles shown to you would be right, ${before} if you shared everything. Whoever sees the sums with and without you, of two equally known titles, picks yours ${odds} times in 100. Measured on ${data}.`,
 		everyone: (hits, data) => `${hits} of 100 titles shown would be right, measured on ${data}.`
 	},
 	errors: {
@@ -4939,7 +4941,7 @@ async function rank() {
 	let somebody = persona.value?.likes, able = (somebody ?? likes.value).length > 0 && theDevice().status().model !== null;
 	await newestRanking(async () => able ? guarded(() => theDevice().recommend(10, somebody ? { as: somebody } : {})) : null);
 }
-// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+// ../../main/web/node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 var f = Symbol.for("pv"), o = 0;
 Array.isArray;
 function a(t, e, n, u, a, i) {
@@ -5540,6 +5542,40 @@ var measured_default = {
 			value: .1103
 		}
 	],
+	levels: [
+		{
+			method: "fed-ease",
+			pi: .1,
+			epsilon: null,
+			without: .10927,
+			lists: .10911,
+			found: .6161
+		},
+		{
+			method: "fed-ease",
+			pi: .25,
+			epsilon: null,
+			without: .10927,
+			lists: .10854,
+			found: .61992
+		},
+		{
+			method: "fed-ease",
+			pi: .5,
+			epsilon: null,
+			without: .10927,
+			lists: .10806,
+			found: .74599
+		},
+		{
+			method: "fed-ease",
+			pi: .75,
+			epsilon: null,
+			without: .10927,
+			lists: .10919,
+			found: .87098
+		}
+	],
 	data: "MovieLens 1M"
 };
 // src/ui/measured.ts
@@ -5548,6 +5584,12 @@ function observerText({ method, epsilon, minimum }, pi) {
 	if (!found) return texts.measured.notMeasured(minimum);
 	let said = texts.measured.matched(Math.round(100 * found.value), found.cohort), where = texts.measured.observed(measured_default.data);
 	return pi === 1 ? `${said} ${where}` : `${texts.measured.otherShare} ${said} ${where}`;
+}
+function levelText({ method, epsilon }, pi) {
+	let found = measured_default.levels.find((one) => one.method === method && one.epsilon === epsilon && Math.abs(one.pi - pi) < .005);
+	if (!found) return texts.share.notMeasured;
+	let [lists, without] = [found.lists, found.without].map((one) => (100 * one).toFixed(1));
+	return texts.measured.level(lists, without, Math.round(100 * found.found), measured_default.data);
 }
 function everyoneText({ method }, pi) {
 	let found = measured_default.everyone.find((one) => one.method === method && Math.abs(one.pi - pi) < .005);
@@ -5714,11 +5756,19 @@ function Share() {
 						a("dt", { children: said$2.observer }),
 						a("dd", { children: pi === 0 ? said$2.observerNothing : a($, { children: [a("p", { children: facts.epsilon === null ? said$2.noNoise.replace("{n}", String(facts.minimum)) : said$2.epsilon(String(facts.epsilon), facts.against) }), a("p", { children: observerText(facts, pi) })] }) }),
 						a("dt", { children: said$2.lose }),
-						a("dd", { children: [a("p", { children: said$2.loseList }), pi > 0 && a("p", { children: [
-							said$2.loseAll,
-							": ",
-							everyoneText(facts, pi)
-						] })] })
+						a("dd", { children: [
+							a("p", { children: said$2.loseList }),
+							pi > 0 && pi < 1 && a("p", { children: [
+								said$2.loseAlone,
+								": ",
+								levelText(facts, pi)
+							] }),
+							pi > 0 && a("p", { children: [
+								said$2.loseAll,
+								": ",
+								everyoneText(facts, pi)
+							] })
+						] })
 					]
 				}),
 				a("p", {
