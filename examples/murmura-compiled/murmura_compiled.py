@@ -1,6 +1,8 @@
-"""Item vectors that people's likes pull together: a plain step that reads like the idea, and a compiled one."""
+"""Item vectors that people's likes pull together: a step that reads like the idea, batched, compiled."""
 
 from typing import Any, ClassVar
+
+import numpy as np
 
 import murmura.federated as mf
 
@@ -33,6 +35,15 @@ class Pull(mf.Algorithm):
         shared = history.item[rng.stream(mf.Purpose.COINS).coins(history.consent)]
         Q, p = context.model["Q"], mean_vector(context.model["Q"], history.item)
         return state, mf.Update({"items": mf.SparseRows(shared, (1 - Q[shared] @ p)[:, None] * p)})
+
+    def clients_step(
+        self, context: mf.RoundContext, states: mf.States, batch: mf.ClientBatch
+    ) -> tuple[mf.States, mf.BatchUpdate]:
+        rows = context.model["Q"][batch.item]  # (clients, longest, factors)
+        p = (rows * batch.held[..., None]).sum(1) / np.maximum(batch.length, 1)[:, None]
+        errors = 1 - (rows * p[:, None]).sum(-1)
+        sent = mf.BatchRows(batch.shared_items(), errors[..., None] * p[:, None])
+        return states, mf.BatchUpdate({"items": sent})
 
     def server_step(self, phase: str, server: mf.ServerState, received: Any) -> tuple[mf.ServerState, Any]:
         Q, sent = server.model["Q"].copy(), received.update.tables["items"]

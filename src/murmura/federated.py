@@ -17,6 +17,10 @@ from murmura.core.arrays import Ints as Ints
 from murmura.core.arrays import Longs as Longs
 from murmura.core.arrays import Singles as Singles
 from murmura.core.channel import ChannelSettings as ChannelSettings
+from murmura.core.client_batch import NO_ROW as NO_ROW
+from murmura.core.client_batch import BatchRows as BatchRows
+from murmura.core.client_batch import BatchUpdate as BatchUpdate
+from murmura.core.client_batch import ClientBatch as ClientBatch
 from murmura.core.consent import Consent as Consent
 from murmura.core.contract import Algorithm as Algorithm
 from murmura.core.contract import Answers as Answers

@@ -26,10 +26,12 @@ from murmura_compiled import Pull
 
 for channel in (None, "secure-sum"):
     plan = Plan(Pull(), crowd(400, 40), Schedule(clients=300, rounds=3))
-    made = [fit(plan, runtime=InProcess(path=path, workers=2)) for path in ("plain", "kernel")]
-    assert [one.path for one in made] == ["plain", "kernel"]
+    paths = ("plain", "kernel", "batched" if channel is None else "plain")
+    made = [fit(plan, runtime=InProcess(path=path, workers=2)) for path in paths]
+    assert [one.path for one in made] == [*paths]
     assert made[0].ledger.totals == made[1].ledger.totals
-    assert np.allclose(made[0].model["Q"], made[1].model["Q"], rtol=0, atol=1e-12)
+    for one in made[1:]:
+        assert np.allclose(made[0].model["Q"], one.model["Q"], rtol=0, atol=1e-12)
 """
 
 
@@ -43,14 +45,21 @@ def run(site: Path, cwd: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_it_is_the_loop_of_the_page_in_eighty_lines() -> None:
+def test_its_batched_step_is_the_one_of_the_page() -> None:
+    page = (ROOT / "docs" / "new-algorithm.md").read_text(encoding="utf-8")
+    plain, batched = (block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "mf." in block)
+    for step in (plain, batched):
+        assert re.sub(r"^(?=.)", "    ", step, flags=re.MULTILINE) in CODE
+    assert len(batched.splitlines()) <= 30
+
+
+def test_it_is_the_loop_of_the_page_in_ninety_five_lines() -> None:
     page = (ROOT / "docs" / "compiled.md").read_text(encoding="utf-8")
-    step, loop = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (loop,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert loop == CODE[CODE.index("class PullKernel") :]
-    assert re.sub(r"^(?=.)", "    ", step, flags=re.MULTILINE) in CODE
     files = [EXAMPLE / "murmura_compiled.py", EXAMPLE / "tests" / "test_kit.py"]
     assert sorted(files) == sorted(EXAMPLE.rglob("*.py"))
-    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 80
+    assert sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files) <= 95
     assert set(re.findall(r"(?:from|import) (murmura\S*|numba\S*)", CODE)) == {"murmura.federated"}
 
 
@@ -59,7 +68,8 @@ def test_its_kit_is_green_and_both_paths_agree(tmp_path: Path) -> None:
     site = install(EXAMPLE, tmp_path)
     alone = ("-p", "no:cacheprovider", "-p", "no:xdist", "-c", os.devnull)
     said = run(site, tmp_path, "-m", "pytest", "-v", *alone, str(EXAMPLE / "tests"))
-    for name in ("compiled_path_equals_the_plain_loop", "channel_gives_the_same_bits_on_every_path"):
+    batched = ("many_clients_at_once_equal_the_plain_loop", "many_clients_at_once_send_what_each_sends_alone")
+    for name in (*batched, "compiled_path_equals_the_plain_loop", "channel_gives_the_same_bits_on_every_path"):
         assert re.search(f"{name} PASSED", said), said
     run(site, tmp_path, "-c", COMPARED)
     flags = ("--data", str(ratings(tmp_path)), "--models", "pull", "--json")

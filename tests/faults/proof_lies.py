@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from murmura.channel.field_shares import expand_numbers, pack_numbers
+from murmura.channel.halves import halves_of
 from murmura.channel.proven_shares import ProvenUpload
 from murmura.device import device as device_module
 from murmura.device import upload as upload_module
 from murmura.kernels.proofs.circuit import ProvenVector
 from murmura.kernels.proofs.counted_items import CountedItems
-from murmura.kernels.proofs.field import MODULUS, Elements
+from murmura.kernels.proofs.field import ELEMENT_BYTES, MODULUS, Elements
 from murmura.kernels.proofs.paired_items import PairedItems
 
 Lie = Callable[[ProvenVector, Elements], Elements]
@@ -85,7 +86,8 @@ class SwappedUpload(LyingUpload):
     """Both aggregators get the half of the seed."""
 
     def half(self) -> bytes:
-        return pack_numbers(expand_numbers(self.seed, self.circuit.length))
+        length = halves_of(self.circuit).half_bytes // ELEMENT_BYTES
+        return pack_numbers(expand_numbers(self.seed, length))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from murmura.core.errors import FederationError
 from murmura.core.kernel import CompiledChannel, VectorSlice
 from murmura.core.rng import Rng
 from murmura.core.update import Update
-from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.kernels.proofs.circuit import Circuit
 
 ROLES = ("seed", "vector")  # the two aggregators
 
@@ -46,7 +46,7 @@ class Chain(CompiledChannel):
     source: NoiseSource | None = field(default=None, kw_only=True)
 
     @property
-    def circuit(self) -> ProvenVector | None:
+    def circuit(self) -> Circuit | None:
         """What a device proves of its vector to two aggregators; None: nothing."""
         return None
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from murmura.channel.chain import Chain
 from murmura.channel.circuits import circuit_of
 from murmura.channel.field_shares import pack_numbers, unpack_numbers
-from murmura.channel.proven_shares import COMMITMENT_BYTES, payload_bytes
-from murmura.channel.shares import SEED_BYTES, Entropy
+from murmura.channel.proven_shares import first_bytes, payload_bytes
+from murmura.channel.shares import Entropy
 from murmura.core.arrays import Longs
 from murmura.core.claims import Claim
 from murmura.core.contract import Total
@@ -31,7 +31,8 @@ from murmura.core.kernel import VectorSlice
 from murmura.core.message import LARGEST, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.update import SparseRows, Update
-from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.kernels.proofs.circuit import Circuit, ProvenVector
+from murmura.kernels.proofs.declared_rows import DeclaredRows, DenseRows, KeyRows
 from murmura.kernels.proofs.field import ELEMENT_BYTES, Elements, add_into
 
 
@@ -43,9 +44,18 @@ class ProvenChain(Chain):
     follows: bool  # whether its bits are held against those of an exchange before
 
     @cached_property
-    def circuit(self) -> ProvenVector | None:
+    def circuit(self) -> Circuit | None:
         """Of a secure sum; a server that reads each update checks no proof."""
-        return circuit_of(self.claim) if self.settings.channel == "secure-sum" else None
+        return self._circuit if self.settings.channel == "secure-sum" else None
+
+    @cached_property
+    def _circuit(self) -> Circuit:
+        return circuit_of(self.claim, self.follows)
+
+    @property
+    def encoding(self) -> str:
+        """How what is proved travels."""
+        return "keys" if isinstance(self.circuit, KeyRows) else "dense"
 
     @property
     def proven(self) -> ProvenVector:
@@ -55,7 +65,7 @@ class ProvenChain(Chain):
                 f"phase '{self.phase}' must be a secure sum to be proved, but is "
                 f"'{self.settings.channel}'; both sides need the same configuration."
             )
-        return self.circuit
+        return cast(ProvenVector, self.circuit)
 
     @property
     def released(self) -> int:
@@ -72,7 +82,7 @@ class ProvenChain(Chain):
         """Seed, commitment, and half of vector and proof; where nothing is proved, the numbers alone."""
         if self.circuit is None:
             return self.ring.message_bytes
-        return SEED_BYTES + COMMITMENT_BYTES + payload_bytes(self.circuit, self.follows)
+        return first_bytes(self.circuit) + payload_bytes(self.circuit, self.follows)
 
     @property
     def noisy(self) -> bool:
@@ -93,14 +103,30 @@ class ProvenChain(Chain):
         """The numbers that are summed, behind a 1 that counts the device."""
         vector = np.zeros(self.words, np.uint64)
         vector[0] = 1
+        if isinstance(self._circuit, DeclaredRows):
+            index, numbers = self._circuit.checked(*self._rows_of(update))
+            placed = np.zeros((len(self.claim.items), numbers.shape[1]), np.uint64)
+            placed[index] = numbers
+            vector[1:] = self._circuit.visible(placed)
+            return vector
         for table, here in self.layout.slices():
             rows = update.tables[table.name]
             row = np.searchsorted(self.block(round), rows.index) if table.space == "item" else rows.index
             vector[here].reshape(-1, table.width)[row] = rows.values
         return vector
 
-    def vector(self, update: Update) -> Elements:
+    def _rows_of(self, update: Update) -> tuple[Longs, Elements]:
+        """The rows of the only table: their places among the items of the claim."""
+        (rows,) = update.tables.values()
+        there = np.isin(rows.index, self.claim.items)
+        index = np.searchsorted(self.claim.items, rows.index[there]).astype(np.int64)
+        return index, rows.values[there].astype(np.uint64)
+
+    def vector(self, update: Update) -> Any:
         """What a device shares and proves."""
+        circuit = self.circuit
+        if isinstance(circuit, DenseRows | KeyRows):
+            return circuit.of_rows(*self._rows_of(update))
         items, people = self.claim.items, self.claim.people
         if len(update.own) > people:
             raise FederationError(
@@ -166,4 +192,5 @@ class ProvenChain(Chain):
         if table.space == "dense":
             return SparseRows(np.arange(len(values), dtype=np.int32), values.astype(table.dtype))
         there = values.any(axis=1)
-        return SparseRows(self.block(round)[there], np.minimum(values[there], LARGEST).astype(table.dtype))
+        kept = values[there] if table.dtype == "uint64" else np.minimum(values[there], LARGEST)
+        return SparseRows(self.block(round)[there], kept.astype(table.dtype))

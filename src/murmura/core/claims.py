@@ -7,8 +7,12 @@ vectors as the largest device has people.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from murmura.core.arrays import Ints, Longs
+
+# how rows of few items travel: all rows, keys of point functions, or whatever is shorter
+Encoding = Literal["shorter", "dense", "keys"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,4 +44,22 @@ class PairsClaim:
         return self.counted.items
 
 
-Claim = CountsClaim | PairsClaim
+@dataclass(frozen=True, eq=False)
+class RowsClaim:
+    """Rows of at most `cap` items of a device, each item once: a 1, then `width` numbers.
+
+    The numbers stand where the 1 does alone. With `digits` all rows of a device have the same numbers,
+    each a sum of weight · digit with digits from 0 to a largest one. Without, a number may be anything.
+    """
+
+    items: Ints  # (n,) ascending
+    cap: int
+    width: int
+    digits: tuple[tuple[int, int], ...] = ()  # (weight, largest) of each digit of every number
+    shown: Longs | None = None  # the places of the items whose rows are released; None: all
+    encoding: Encoding = "shorter"
+
+    people = 1  # a device of several sends the rows of all together
+
+
+Claim = CountsClaim | PairsClaim | RowsClaim

@@ -26,6 +26,7 @@ from murmura.core.rng import Purpose, Rng
 from murmura.core.update import Arrays, Update
 
 if TYPE_CHECKING:
+    from murmura.core.client_batch import BatchUpdate, ClientBatch
     from murmura.core.kernel import Kernel
 
 ClientState = Arrays  # what a client keeps to itself: p_u, P_u, ...
@@ -226,6 +227,9 @@ class Algorithm(ABC):
     releases_counts: ClassVar[bool] = False  # whether a phase of it makes the counts of items public
     releases_pairs: ClassVar[bool] = False  # whether its model shows everybody sums: pairs, or item means
     bears_noise: ClassVar[bool] = False  # whether it can do with sums that noise was added to
+    batch_rows: ClassVar[int] = (
+        4096  # how many rows of histories `clients_step` takes at once, padding included
+    )
 
     @property
     def uses_order(self) -> bool:
@@ -401,6 +405,20 @@ class Algorithm(ABC):
     def kernel(self) -> Kernel | None:
         """A compiled path, where there is one."""
         return None
+
+    def clients_step(
+        self, context: RoundContext, states: dict[str, NDArray[Any]], batch: ClientBatch
+    ) -> tuple[dict[str, NDArray[Any]], BatchUpdate]:
+        """`client_step` of many clients at once, optional: states are stacked, (clients, ...) for each name."""
+        raise SettingError(f"{self.name} must have clients_step to visit many clients at once, but has none.")
+
+    def clients_ready(
+        self, context: RoundContext, states: dict[str, NDArray[Any]], batch: ClientBatch
+    ) -> dict[str, NDArray[Any]]:
+        """`client_ready` of many clients at once: needed beside `clients_step` where `client_ready` is."""
+        if type(self).client_ready is not Algorithm.client_ready:
+            raise SettingError(f"{self.name} must have clients_ready beside client_ready, but has none.")
+        return states
 
     def visit_examples(self, info: FederationInfo) -> float:
         """How many training examples one visit uses on average: what an epoch can be measured with."""

@@ -92,6 +92,7 @@ def parts_of(n: int, parts: int) -> list[int]:
 class Kernel(Protocol):
     """The compiled path of an algorithm. It changes `states` and `tally` in place."""
 
+    path: ClassVar[str] = "kernel"  # what a training by it is said to have used
     in_blocks: ClassVar[bool] = False  # whether its floating-point sums are those of the blocks of the cohort
     weighs: ClassVar[bool] = False  # whether its sums of a training round honour the weights of the cohort
 

@@ -27,6 +27,7 @@ from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import from_dict
 from murmura.engine.plan import Plan
+from murmura.kernels.batched_kernel import batched
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +46,8 @@ class FederatedModel(RankingModel):
 
     @property
     def path(self) -> str:
-        """Which path trained it: "kernel" or "plain"."""
-        return "plain" if self.kernel is None else "kernel"
+        """Which path trained it: "kernel", "batched" or "plain"."""
+        return "plain" if self.kernel is None else self.kernel.path
 
     @cached_property
     def ready(self) -> States:
@@ -202,6 +203,7 @@ class FederatedModel(RankingModel):
         features = method.disclosed_features(states)
         ledger = Ledger(lines, **kept, features=features, reveals=method.reveals())
         kernel = method.kernel() if meta["path"] == "kernel" else None
+        kernel = batched(method) if meta["path"] == "batched" else kernel
         refused = {int(client): why for client, why in meta["refused"].items()}
         return cls(
             train,

@@ -24,6 +24,7 @@ from murmura.core.update import UpdateObserver
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Federation, MaliciousClients, ModelDownloads, Runtime
 from murmura.engine.plan import Plan
+from murmura.kernels.batched_kernel import batched
 
 CHECKPOINT = "checkpoint.npz"
 Packed = tuple[dict[str, NDArray[Any]], dict[str, Any]]  # arrays by name, and plain values
@@ -62,7 +63,8 @@ def fit(
     if liars is not None:
         liars.check(plan)
     slow = plan.chains and kernel is None and runtime.kernel_for(plan.algorithm) is not None
-    path = " (plain loop)" if slow else ""  # a channel keeps it from its compiled path
+    path = " (plain loop)" if slow else ""  # a channel keeps it from its quicker path
+    path = " (batched)" if kernel is not None and kernel.path == "batched" else path
 
     def go_on(epoch: int) -> bool:
         return watch is None or watch(epoch, conclude(f, lines))
@@ -122,7 +124,9 @@ def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
         f.final_bytes,
     )
     states = {name: stack.copy() for name, stack in f.states.items()}
-    kernel = None if f.kernel is None else plan.algorithm.kernel()  # without the room training needed
+    kernel = None
+    if f.kernel is not None:  # a new one, without the memory training needed
+        kernel = batched(plan.algorithm) if f.kernel.path == "batched" else plan.algorithm.kernel()
     model, answers, refused = dict(f.published), dict(f.answers), dict(f.refused)
     return FederatedModel(plan.data, plan, model, states, ledger, kernel, f.rounds, answers, refused)
 

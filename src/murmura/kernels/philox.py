@@ -70,6 +70,13 @@ def fill_words(key: Words, c1: Word, c2: Word, c3: Word, first: Word, out: Words
 
 
 @compiled
+def fill_streams(keys: Words, c1: Word, c2: Word, out: Words) -> None:
+    """The first words of a stream for every key, a row per key; a row's length is a multiple of four."""
+    for row in range(len(out)):
+        fill_words(keys[row], c1, c2, np.uint64(0), np.uint64(0), out[row])
+
+
+@compiled
 def bounded(word: Word, n: Word) -> tuple[np.uint64, bool]:
     """A word as a whole number below n (Lemire 2019), and whether it is fair: an unfair one is drawn again.
 

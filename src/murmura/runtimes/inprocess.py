@@ -30,6 +30,7 @@ from murmura.core.update import RunningSum, SentUpdate, Update
 from murmura.engine.federation import Federation, Runtime, failure, server_step
 from murmura.engine.itinerary import Position
 from murmura.engine.visit import Visit, stage, visit
+from murmura.kernels.batched_kernel import batched
 
 _Answer = tuple[Visit | None, str | None]  # or why there is none
 AT_ONCE = 64  # clients whose updates are in memory together
@@ -56,30 +57,34 @@ class PhaseVisits:
 class InProcess(Runtime):
     """A runtime in one process.
 
-    `path`: "kernel" insists on the compiled path, "plain" on the loop, "auto" compiles where it can.
+    `path`: "kernel" insists on the compiled path, "batched" on a step for many clients at once, "plain" on the
+    loop; "auto" takes the first of them that there is.
     `wire` sends every update through its bytes, `arrival` seeds a shuffled order of answers (plain loop only).
     `drop_out` is the share of devices that are lost in each sum of a simulated protocol, half of them before
     their upload and half after it.
     """
 
     workers: Annotated[int, Field(ge=1)] = 1
-    path: Literal["auto", "plain", "kernel"] = "auto"
+    path: Literal["auto", "kernel", "batched", "plain"] = "auto"
     wire: bool = False
     arrival: int | None = None
     drop_out: Fraction = 0.0
 
     def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> Kernel | None:
-        """The algorithm's compiled path, if it is wanted and knows the channel of the phases `through` one.
+        """The algorithm's quickest path that is wanted and knows the channel of the phases `through` one.
 
         Refuses to insist on one that does not exist.
         """
-        kernel = None if self.path == "plain" or self.wire else algorithm.kernel()
+        kernel = None if self.path not in ("auto", "kernel") or self.wire else algorithm.kernel()
+        if kernel is None and self.path in ("auto", "batched") and not self.wire:
+            kernel = batched(algorithm)
         if kernel is not None and not all(kernel.covers(phase, channel=True) for phase in through):
             kernel = None
-        if self.path == "kernel" and kernel is None:
+        if self.path in ("kernel", "batched") and kernel is None:
+            kind = "compiled path" if self.path == "kernel" else "step for many clients at once"
             raise SettingError(
-                f"path must be 'auto' or 'plain' for {algorithm.name}, which has no compiled path here, "
-                "but it is 'kernel'."
+                f"path must be 'auto' or 'plain' for {algorithm.name}, which has no {kind} here, "
+                f"but it is '{self.path}'."
             )
         return kernel
 

@@ -18,22 +18,30 @@ from unittest import SkipTest
 import numpy as np
 
 from murmura.channel.phase_chains import chain
+from murmura.core.client_batch import ClientBatch
 from murmura.core.codec import decode, decode_model, encode, encode_model
+from murmura.core.consent import Consent
+from murmura.core.contract import Algorithm, FederationInfo, RoundContext
 from murmura.core.errors import DataError, MissingExtraError
+from murmura.core.population import stacked
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.settings import as_dict, from_dict
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.kernels.batched_kernel import batched
 from murmura.runtimes.inprocess import InProcess
 from murmura.server.loopback import Loopback
 from murmura.testing.checks import (
     assert_close,
+    assert_close_messages,
     assert_same_bits,
     assert_same_ledger,
     check_model,
     declared,
     exchanges,
+    frozen,
     made,
+    pure,
     require,
     same_update,
     skip_unless,
@@ -42,6 +50,7 @@ from murmura.testing.data import checkerboard, rated_checkerboard
 from murmura.testing.kit_training import KitTraining
 
 NO_KERNEL = "no compiled path: kernel() returns None"
+NO_BATCH = "no step for many clients at once: clients_step is not written"
 MODES = ("sticky", "block", "per-item-per-round", "per-triple")
 
 
@@ -131,13 +140,56 @@ class AlgorithmKit(KitTraining):
     def test_the_compiled_path_equals_the_plain_loop(self) -> None:
         """Equal draws, disclosed sets and tally; values within the rounding of the examples used."""
         skip_unless(made(self.make).kernel() is not None, NO_KERNEL)
+        self._assert_like_the_plain_loop(InProcess(path="kernel"))
+
+    def test_many_clients_at_once_equal_the_plain_loop(self) -> None:
+        """The same of a step for many clients: padding and neighbours change nothing, nor does the size."""
+        skip_unless(batched(made(self.make)) is not None, NO_BATCH)
+        self._assert_like_the_plain_loop(InProcess(path="batched"))
+
+    def test_many_clients_at_once_send_what_each_sends_alone(self) -> None:
+        """Every message of a batch is that of the client's own visit: equal rows, values within rounding."""
+        skip_unless(batched(made(self.make)) is not None, NO_BATCH)
+        algorithm, info, data = self._setting(self._interactions())
+        people = Plan(algorithm, data, consent=Consent(pi=self.pi), groups=self._groups(data), seed=7).people
+        model = algorithm.server_init(info, Rng(server_secret(0))).model
+        states = stacked(
+            [algorithm.client_init(info, people.history(u, 0), people.rng(u, 0)) for u in range(info.clients)]
+        )
+        batch = ClientBatch.of(people, np.arange(info.clients, dtype=np.int32), 3)
+        for phase in exchanges(algorithm, info):
+            if phase.combine != "sum":
+                continue
+            context = RoundContext(info, phase.name, 3, frozen(model))
+            with pure(algorithm, "clients_step"):
+                kept, sent = algorithm.clients_step(context, frozen(states), batch)
+            for u in range(info.clients):
+                own, history, rng = (
+                    {name: stack[u] for name, stack in states.items()},
+                    people.history(u, 3),
+                    people.rng(u, 3),
+                )
+                alone, update = algorithm.client_step(context, own, history, rng)
+                assert_close_messages(
+                    update, sent.of(u), self._rounding(algorithm, info, 1), f"the update of client {u}"
+                )
+                for name, value in alone.items():
+                    assert_close(
+                        value, kept[name][u], self._rounding(algorithm, info, 1), f"{name} of client {u}"
+                    )
+
+    def _rounding(self, algorithm: Algorithm, info: FederationInfo, visits: int) -> float:
+        return (
+            self.roundings * float(np.finfo(np.float64).eps) * max(1.0, visits * algorithm.visit_examples(info))
+        )
+
+    def _assert_like_the_plain_loop(self, quick: InProcess) -> None:
         timeless = self._interactions().time is None
         for mode in (mode for mode in MODES if not (timeless and mode == "block")):
             plain = self._train(InProcess(path="plain"), mode)
-            compiled = self._train(InProcess(path="kernel"), mode)
+            compiled = self._train(quick, mode)
             assert_same_ledger(plain.ledger, compiled.ledger)
-            examples = plain.ledger.totals["visits"] * plain.plan.algorithm.visit_examples(plain.plan.info)
-            error = self.roundings * float(np.finfo(np.float64).eps) * examples
+            error = self._rounding(plain.plan.algorithm, plain.plan.info, plain.ledger.totals["visits"])
             for here, there in ((plain.model, compiled.model), (plain.ready, compiled.ready)):
                 for name in here:
                     assert_close(here[name], there[name], error, f"{name} under {mode}")
@@ -215,6 +267,7 @@ class AlgorithmKit(KitTraining):
             if (terms := fitted.terms(user)) is not None:
                 assert_close(own, terms.scores, 1e-9, "client_terms must add up to client_score: their sum")
         sent = fitted.ledger.totals["bytes_up"]
+        skip_unless(not self.no_strangers, f"it does not answer strangers: {self.no_strangers}")
         for items in ([], [0], list(range(5)), list(range(fitted.plan.info.items))):
             guest = fitted.score_history(np.array(items, np.int32))
             assert guest.shape == (fitted.plan.info.items,)
@@ -240,6 +293,8 @@ class AlgorithmKit(KitTraining):
             f"the withheld item must come first for {self.quality_floor:.0%} of the people, but does for "
             f"{first:.0%}; mend the steps, train longer (training) or state a lower quality_floor."
         )
+        if self.no_strangers:
+            return
         guests = [self._guest_answer(fitted, data, u) for u in range(8)]
         alike = float((np.array(guests) % 2 == answer[:8] % 2).mean())
         assert alike >= self.quality_floor, (

@@ -72,6 +72,16 @@ def assert_close(one: Any, other: Any, error: float, name: str) -> None:
     assert _gap(one, other) <= allowed, f"{name} differs by {_gap(one, other):.1e}, allowed is {allowed:.1e}"
 
 
+def assert_close_messages(one: Update, other: Update, error: float, name: str) -> None:
+    """Equal rows of the same tables, values and scalars within `error` of each other."""
+    assert one.tables.keys() == other.tables.keys(), f"{name} holds {set(one.tables)} and {set(other.tables)}"
+    for table, rows in one.tables.items():
+        assert_same_bits(rows.index, other.tables[table].index, f"the rows of '{table}' in {name}")
+        assert_close(rows.values, other.tables[table].values, error, f"'{table}' in {name}")
+    for scalar, value in one.scalars.items():
+        assert_close(value, other.scalars[scalar], error, f"'{scalar}' in {name}")
+
+
 def same_update(one: Update, other: Update) -> bool:
     """Equal to the bit."""
     try:

@@ -65,6 +65,7 @@ class KitTraining:
     pi = 0.5
     members = 1  # the people of a client; more: the clients are groups of so many
     rated = False  # whether the algorithm learns from ratings; its checkerboard is then a rated one
+    no_strangers = ""  # why it does not answer people who were in no training; "": it does
     save_every = 2  # rounds between two checkpoints
     kills: tuple[int, ...] = (4, 1)  # after how many batches of rounds the process dies, each time
 

@@ -1609,6 +1609,7 @@ function federationFacts(own, terms, info) {
 		exact: isExact(terms),
 		exactAllowed: own.exact === !0,
 		clients: info.clients,
+		people: info.people,
 		epsilon: noisy ? noise.epsilon : null,
 		delta: noisy ? noise.delta : null,
 		unit: noise.unit,
@@ -4731,6 +4732,7 @@ var texts = {
 		federation: "This federation",
 		method: "method",
 		minimum: "no sum of fewer than",
+		deviceCounts: "one device counts for at most",
 		people: "people",
 		noise: "noise",
 		noNoise: "sums without noise",
@@ -5193,6 +5195,12 @@ function How() {
 						a("dt", { children: said$6.minimum }),
 						a("dd", { children: [
 							facts.minimum,
+							" ",
+							said$6.people
+						] }),
+						a("dt", { children: said$6.deviceCounts }),
+						a("dd", { children: [
+							facts.people,
 							" ",
 							said$6.people
 						] }),
