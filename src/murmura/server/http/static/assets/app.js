@@ -1738,8 +1738,8 @@ function checkPhase(phase, terms, clients) {
 	let { admission, noise } = terms.fields;
 	if (admission === "open" && !terms.readable && phase.follows && isExact(terms)) throw forged("exact sums of pairs must be of admitted devices, as only an admission links pairs to what it had counted, but everybody may take part; take no part.");
 	if (!Object.keys(noise.multipliers).length) return;
-	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
-	if (noise.delta * people > 1 || !bounded || phase.claim || phase.sends.tables.some((one) => one.exact)) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
+	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0), exact = phase.claim?.kind === "pairs" || phase.sends.tables.some((one) => one.exact);
+	if (noise.delta * people > 1 || !bounded || exact) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
 }
 // src/device/choices.ts
 function checkLikes(likes, items) {
@@ -3548,8 +3548,8 @@ var ProvedHalf = class ProvedHalf {
 	constructor(claim, circuit, follows, vector, secret, trainer, first) {
 		this.claim = claim, this.circuit = circuit, this.follows = follows, this.vector = vector, this.secret = secret, this.trainer = trainer, this.first = first;
 	}
-	static async of(phase, vector, secret, trainer) {
-		let claim = phase.claim, circuit = circuitOf(claim), follows = phase.follows !== "" && circuit.linked > 0, first = await trainer.commit({
+	static async of(phase, claim, vector, secret, trainer) {
+		let circuit = circuitOf(claim), follows = phase.follows !== "" && circuit.linked > 0, first = await trainer.commit({
 			claim,
 			vector,
 			secret
@@ -3595,7 +3595,7 @@ var ProvedHalf = class ProvedHalf {
 	}
 };
 // src/device/upload.ts
-async function preparedUpload(terms, url, phase, { vector, packed }, seed, trainer) {
+async function preparedUpload(terms, url, phase, { vector, packed, claim }, seed, trainer) {
 	let [first, second] = terms.aggregators;
 	if (!first || !second) {
 		let length = packed.length + 148;
@@ -3617,8 +3617,8 @@ async function preparedUpload(terms, url, phase, { vector, packed }, seed, train
 		aggregator: to,
 		length: payload.length + SHARE_HEADER
 	});
-	if (vector instanceof BigUint64Array) {
-		let proved = await ProvedHalf.of(phase, vector, seed, trainer), empty = share("vector share", second, new Uint8Array());
+	if (claim && vector instanceof BigUint64Array) {
+		let proved = await ProvedHalf.of(phase, claim, vector, seed, trainer), empty = share("vector share", second, new Uint8Array());
 		return {
 			messages: [share("seed share", first, proved.first), {
 				...empty,
