@@ -237,7 +237,7 @@ def test_a_step_climbs_the_pairwise_likelihood(reg: float) -> None:
             )
         )
 
-    def slope_of(table: dict[str, Any], name: str, at: tuple[int, ...]) -> float:
+    def slope_of(table: Any, name: str, at: tuple[int, ...]) -> float:
         kept, ends = table[name], []
         for sign in (1, -1):
             table[name] = kept.copy()
