@@ -32,7 +32,7 @@ Analysis = Literal[
     "features", "entropy", "learning", "convergence", "data",
 ]  # fmt: skip
 RUN_FOR_IT = ("audit", "features")  # analyses that train more
-NOT_PAPERS = ("defaults", "rule")  # search plans that live beside the papers' files
+NOT_PAPERS = ("defaults", "rule", "readme")  # plans of searches and of a study beside the papers' files
 AS_COMPARE = "as compare takes them"  # of the settings of a row that says `kept`
 OWN = ("title", "same_run_as", "doubts")  # what is never taken over from another file
 Refusal = Callable[[Path_, str], NoReturn]  # of what stands at a place of a file, and why
