@@ -4651,6 +4651,7 @@ var texts = {
 		exact: "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others.",
 		lose: "What you lose or gain",
 		loseList: "Your own list hardly changes: it is made here from all you like. Sharing decides what others get.",
+		loseAlone: "If only you and a few chose this",
 		loseAll: "If everyone chose this",
 		limit: "The slider decides how many titles are used. It does not hide them: that is what the two machines are for.",
 		preview: "Show me the exact message first",
@@ -4773,6 +4774,7 @@ var texts = {
 		notMeasured: (people) => `The odds are not measured for sums of ${people} people with this method and noise.`,
 		observed: (data) => `Measured on ${data}, where everyone shares everything.`,
 		otherShare: "Not measured at this share. At everything:",
+		level: (hits, before, odds, data) => `${hits} of 100 titles shown to you would be right, ${before} if you shared everything. Whoever sees the sums with and without you, of two equally known titles, picks yours ${odds} times in 100. Measured on ${data}.`,
 		everyone: (hits, data) => `${hits} of 100 titles shown would be right, measured on ${data}.`
 	},
 	errors: {
@@ -5575,6 +5577,40 @@ var measured_default = {
 			value: .1103
 		}
 	],
+	levels: [
+		{
+			method: "fed-ease",
+			pi: .1,
+			epsilon: null,
+			without: .10927,
+			lists: .10911,
+			found: .6161
+		},
+		{
+			method: "fed-ease",
+			pi: .25,
+			epsilon: null,
+			without: .10927,
+			lists: .10854,
+			found: .61992
+		},
+		{
+			method: "fed-ease",
+			pi: .5,
+			epsilon: null,
+			without: .10927,
+			lists: .10806,
+			found: .74599
+		},
+		{
+			method: "fed-ease",
+			pi: .75,
+			epsilon: null,
+			without: .10927,
+			lists: .10919,
+			found: .87098
+		}
+	],
 	data: "MovieLens 1M"
 };
 // src/ui/measured.ts
@@ -5583,6 +5619,12 @@ function observerText({ method, epsilon, minimum }, pi) {
 	if (!found) return texts.measured.notMeasured(minimum);
 	let said = texts.measured.matched(Math.round(100 * found.value), found.cohort), where = texts.measured.observed(measured_default.data);
 	return pi === 1 ? `${said} ${where}` : `${texts.measured.otherShare} ${said} ${where}`;
+}
+function levelText({ method, epsilon }, pi) {
+	let found = measured_default.levels.find((one) => one.method === method && one.epsilon === epsilon && Math.abs(one.pi - pi) < .005);
+	if (!found) return texts.share.notMeasured;
+	let [lists, without] = [found.lists, found.without].map((one) => (100 * one).toFixed(1));
+	return texts.measured.level(lists, without, Math.round(100 * found.found), measured_default.data);
 }
 function everyoneText({ method }, pi) {
 	let found = measured_default.everyone.find((one) => one.method === method && Math.abs(one.pi - pi) < .005);
@@ -5749,11 +5791,19 @@ function Share() {
 						a("dt", { children: said$2.observer }),
 						a("dd", { children: pi === 0 ? said$2.observerNothing : a($, { children: [a("p", { children: facts.epsilon === null ? said$2.noNoise.replace("{n}", String(facts.minimum)) : said$2.epsilon(String(facts.epsilon), facts.against) }), a("p", { children: observerText(facts, pi) })] }) }),
 						a("dt", { children: said$2.lose }),
-						a("dd", { children: [a("p", { children: said$2.loseList }), pi > 0 && a("p", { children: [
-							said$2.loseAll,
-							": ",
-							everyoneText(facts, pi)
-						] })] })
+						a("dd", { children: [
+							a("p", { children: said$2.loseList }),
+							pi > 0 && pi < 1 && a("p", { children: [
+								said$2.loseAlone,
+								": ",
+								levelText(facts, pi)
+							] }),
+							pi > 0 && a("p", { children: [
+								said$2.loseAll,
+								": ",
+								everyoneText(facts, pi)
+							] })
+						] })
 					]
 				}),
 				a("p", {
