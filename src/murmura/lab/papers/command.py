@@ -33,7 +33,7 @@ HERE = Path("runs") / "reproduce"
 def list_all(data_dir: options.DataDir = None) -> None:
     """List the experiments: on every data set the result that is kept, or what it lacks."""
     from murmura.lab.papers.experiments import experiment, experiment_names
-    from murmura.lab.papers.published_results import saved_results
+    from murmura.lab.papers.published_results import saved_results, unique_verdicts
 
     rows, kept = [], saved_results()
     for name in experiment_names():
@@ -42,6 +42,10 @@ def list_all(data_dir: options.DataDir = None) -> None:
         for place, (data, state) in enumerate(states.items()):
             rows.append([*([name, one.title] if place == 0 else ["", ""]), data, state])
     table("experiments", ["name", "what", "data", "state"], rows, text=True)
+    if kept is not None:
+        for what, found in zip(("of trained models", "sizes and costs"), unique_verdicts(kept)):
+            words = ", ".join(f"{n:,} {word}" for word, n in found.most_common())
+            say(f"printed numbers, each once, {what}: {found.total():,}: {words}")
     if kept is None:
         say("an installed package does not carry the kept results; they are in docs/results of the repository")
 

@@ -122,6 +122,9 @@ class Experiment:
     tests: tuple[tuple[str, str], ...] = ()  # pairs of rows that are tested against each other, likewise
     counts: dict[str, Counts] = Field(default_factory=dict)
     printed: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)  # data -> row -> metric
+    printed_as: dict[str, str] = Field(
+        default_factory=dict
+    )  # metric -> another name that the paper prints it under
     doubts: tuple[Doubt, ...] = ()
     quick: Quick = Field(default_factory=Quick)
 
