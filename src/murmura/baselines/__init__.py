@@ -27,6 +27,7 @@ BASELINES: Registry[type[Baseline]] = Registry(
         "mostpop": "murmura.baselines.unpersonalised:MostPop",
         "mostpop-by-feature": "murmura.baselines.unpersonalised:MostPopByFeature",
         "user-knn": "murmura.baselines.neighbours:UserKnn",
+        "v-sknn": "murmura.baselines.neighbours:VSknn",
         "item-knn": "murmura.baselines.neighbours:ItemKnn",
         "ease": "murmura.baselines.ease:Ease",
         "rp3beta": "murmura.baselines.rp3beta:Rp3Beta",

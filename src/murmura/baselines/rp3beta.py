@@ -7,17 +7,18 @@ Of every row the k largest are kept. `fed-neighbours` takes the same from sums.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from murmura.baselines.base import Baseline
-from murmura.baselines.neighbours import ItemKnnModel
-from murmura.core.arrays import Floats
+from murmura.baselines.base import Baseline, RankingModel, popularity
+from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays
 from murmura.core.progress import Progress
 from murmura.core.settings import Count, NonNegative, settings
-from murmura.kernels.sparse import Sparse
+from murmura.kernels.sparse import Sparse, product_rows
 
 BLOCK = 256  # items whose rows are made at once
 
@@ -49,12 +50,43 @@ def walk_rows(
     return Sparse.of(np.array(starts), np.concatenate(columns), np.concatenate(values))
 
 
+@dataclass(frozen=True, eq=False)
+class WalkModel(RankingModel):
+    """Votes by source: row j holds its neighbours."""
+
+    votes: Sparse  # (items, items)
+
+    def score(self, users: Ints) -> Singles:
+        """The sum of the rows of each user's items."""
+        history = Sparse.of_rows(self.train.by_user, True)
+        return product_rows(users, history, self.votes, self.train.n_items)
+
+    def score_history(self, items: Ints) -> Singles:
+        """The same for someone new; popularity without items."""
+        own = np.unique(items)
+        if not len(own):
+            return popularity(self.train)
+        history = Sparse.of(np.array([0, len(own)]), own, np.ones(len(own)))
+        scores: Singles = product_rows(np.zeros(1, np.int32), history, self.votes, self.train.n_items)[0]
+        return scores
+
+    def arrays(self) -> Arrays:
+        """The votes."""
+        start, column, value = self.votes
+        return {"start": start, "column": column, "value": value}
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
+        """From the votes."""
+        return cls(train, Sparse.of(arrays["start"], arrays["column"], arrays["value"]))
+
+
 @settings
 class Rp3Beta(Baseline):
     """Walks over three edges, each with a power of its own."""
 
     name = "rp3beta"
-    model = ItemKnnModel
+    model = WalkModel
     seeded = False
 
     k: Count = 200  # neighbours of an item
@@ -63,8 +95,8 @@ class Rp3Beta(Baseline):
     other_power: NonNegative = 0.4  # of the count of its neighbour
     least_pairs: Count = 1  # pairs of fewer people say nothing
 
-    def learn(self, train: Interactions, seed: int, progress: Progress) -> ItemKnnModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> WalkModel:
         """All rows, from all pairs."""
         people = np.maximum(train.user_counts, 1) ** -self.user_power
         votes = walk_rows(train, people, (self.own_power, self.other_power), self.k, self.least_pairs)
-        return ItemKnnModel(train, Sparse.of_rows(train.by_user, True), votes, cast(Any, self))
+        return WalkModel(train, votes)

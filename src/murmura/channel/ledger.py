@@ -19,11 +19,13 @@ from murmura.channel.layout import VectorLayout
 from murmura.channel.proven_shares import first_bytes, payload_bytes
 from murmura.core.arrays import Floats, Longs
 from murmura.core.channel import ChannelSettings
+from murmura.core.claims import WeightedClaim
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.message import MessageSpec, released_counts_bytes
 from murmura.core.population import Population, Tally
 from murmura.core.schedule import Schedule
 from murmura.kernels.point_functions.sizes import Bins, is_read_shorter
+from murmura.kernels.proofs.field import ELEMENT_BYTES
 
 FEATURES = "features disclosed"
 EXPOSED = "exposed people"  # of whom whoever knows their rarest item in exact sums learns another one
@@ -265,6 +267,8 @@ def _sent(phase: Phase, info: FederationInfo, channel: ChannelSettings) -> int:
     """What a visit sends through the channel; 0 where there is none, as rows follow the history."""
     if not channel.on or phase.combine != "sum":
         return 0
+    if isinstance(phase.claim, WeightedClaim):  # at least: how long its proof is depends on the noise
+        return ELEMENT_BYTES * VectorLayout.of(channel, phase, info).words
     if phase.claim is not None and channel.channel == "secure-sum":
         circuit = circuit_of(phase.claim, bool(phase.follows))
         return first_bytes(circuit) + payload_bytes(circuit, bool(phase.follows))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.algorithms.cooccurrence.item_model import RankingSettings
+from murmura.baselines.information import RankingSettings
 from murmura.core.arrays import Bools, Longs
 from murmura.core.contract import Algorithm, ClientState, History, Phase, RoundContext
 from murmura.core.interactions import Interactions

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 
 from murmura.algorithms.neighbours.row_numbers import PersonWeights, Weight
 from murmura.baselines.base import Baseline
-from murmura.baselines.neighbours import ItemKnnModel
-from murmura.baselines.rp3beta import walk_rows
+from murmura.baselines.rp3beta import WalkModel, walk_rows
 from murmura.core.interactions import Interactions
 from murmura.core.progress import Progress
 from murmura.core.settings import Count, Fraction, settings
-from murmura.kernels.sparse import Sparse
 
 
 @settings
@@ -21,7 +17,7 @@ class PooledNeighbours(Baseline):
     """The centralised equivalent of fed-neighbours."""
 
     name = "pooled-neighbours"
-    model = ItemKnnModel
+    model = WalkModel
     seeded = False
 
     weight: Weight = "inverse"
@@ -30,10 +26,10 @@ class PooledNeighbours(Baseline):
     k: Count = 200
     least_pairs: Count = 3
 
-    def learn(self, train: Interactions, seed: int, progress: Progress) -> ItemKnnModel:
+    def learn(self, train: Interactions, seed: int, progress: Progress) -> WalkModel:
         """All pairs."""
         weights = PersonWeights(self.weight, self.least_pairs)
         people = np.array([weights.of(n) for n in train.user_counts.tolist()], np.float64)
         powers = (self.own_power, self.other_power)
         votes = walk_rows(train, people, powers, self.k, self.least_pairs)
-        return ItemKnnModel(train, Sparse.of_rows(train.by_user, True), votes, cast(Any, self))
+        return WalkModel(train, votes)

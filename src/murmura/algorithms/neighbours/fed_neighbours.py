@@ -26,10 +26,11 @@ import numpy as np
 from pydantic import Field
 
 from murmura.algorithms.cooccurrence.counting import CountingMethod, evenly
-from murmura.algorithms.cooccurrence.item_model import rarest_rows, recency
+from murmura.algorithms.cooccurrence.item_model import rarest_rows
 from murmura.algorithms.neighbours import item_lists
 from murmura.algorithms.neighbours.row_numbers import CandidateCounters, PersonWeights, SketchNumbers, Weight
 from murmura.algorithms.preset import Preset
+from murmura.baselines.information import recency
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.claims import RowsClaim

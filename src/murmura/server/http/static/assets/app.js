@@ -278,7 +278,7 @@ n$1 = { __e: function(n, t, r, u) {
 }, x$1.prototype.render = $, u$3 = [], f$3 = 0, o$3 = function(n, t) {
 	return n.__v.__b - t.__v.__b;
 }, e$2 = Symbol(), l$2 = /(PointerCapture)$|Capture$/i, c$2 = 0, a$3 = {};
-// node_modules/preact/hooks/dist/hooks.mjs
+// ../../main/web/node_modules/preact/hooks/dist/hooks.mjs
 var t$1, r$1, u$2, i$1, o$2 = Object.is, f$2 = 0, c$1 = [], e$1 = [], a$2 = n$1, v$1 = a$2.__b, l$1 = a$2.__r, m$2 = a$2.diffed, h$2 = a$2.__c, s$1 = a$2.unmount, p$2 = a$2.__;
 function y$2(n, t) {
 	a$2.__h && a$2.__h(r$1, n, f$2 || t), f$2 = 0;
@@ -382,7 +382,7 @@ function E(n, t) {
 		return !o$2(t, n[r]);
 	});
 }
-// node_modules/@preact/signals-core/dist/signals-core.module.js
+// ../../main/web/node_modules/@preact/signals-core/dist/signals-core.module.js
 var i = Symbol.for("preact-signals");
 function t() {
 	if (v > 1) v--;
@@ -635,7 +635,7 @@ function x(i, t) {
 	var n = r.d.bind(r);
 	return n[Symbol.dispose] = n, n;
 }
-// node_modules/@preact/signals/dist/signals.module.js
+// ../../main/web/node_modules/@preact/signals/dist/signals.module.js
 var h, p, m = typeof window < "u" && !!window.__PREACT_SIGNALS_DEVTOOLS__, g = [];
 x(function() {
 	h = this.N;
@@ -1221,8 +1221,14 @@ function mapping(check) {
 	return (value, path, doubles) => isObject(value) ? first(Object.keys(value).map((name) => check(value[name], `${path}.${name}`, doubles))) : said$9(path);
 }
 function record(fields) {
-	let names = Object.keys(fields).sort().join(" ");
-	return (value, path, doubles) => isObject(value) ? Object.keys(value).sort().join(" ") === names ? first(Object.entries(fields).map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields` : said$9(path);
+	return recordWithout("", fields);
+}
+function recordWithout(unspelled, fields) {
+	return (value, path, doubles) => {
+		if (!isObject(value)) return said$9(path);
+		let there = Object.entries(fields).filter(([name]) => name in value || name !== unspelled), names = there.map(([name]) => name).sort();
+		return Object.keys(value).sort().join(" ") === names.join(" ") ? first(there.map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields`;
+	};
 }
 function first(found) {
 	return found.find((one) => one !== null) ?? null;
@@ -1241,6 +1247,10 @@ var aggregatorAddress = record({
 	description: matching(/^[0-9a-f]{64}$/),
 	bytes: whole(0, 2 ** 32),
 	features_bytes: whole(0, 2 ** 32)
+}), lostLog = record({
+	entries: whole(0, 2 ** 32),
+	root: matching(/^[0-9a-f]{64}$/),
+	serial: whole(0, 2 ** 32)
 }), noiseTerms = record({
 	epsilon: number$1((value) => value >= 0 && value < 2 ** 40),
 	delta: number$1((value) => value >= 0 && value < 2 ** 40),
@@ -1251,7 +1261,7 @@ var aggregatorAddress = record({
 }), releaseWindows = record({
 	start: number$1((value) => value >= 0 && value < 2 ** 40),
 	seconds: number$1((value) => value >= 0 && value < 2 ** 40)
-}), federationTermsFields = record({
+}), federationTermsFields = recordWithout("lost", {
 	protocol: whole(3, 4),
 	federation: matching(/^([0-9a-f]{2})*$/),
 	coordinator: matching(/^[0-9a-f]{64}$/),
@@ -1265,7 +1275,8 @@ var aggregatorAddress = record({
 	catalogue: catalogueRule,
 	channel: settings,
 	windows: releaseWindows,
-	noise: noiseTerms
+	noise: noiseTerms,
+	lost: lostLog
 }), download = record({
 	hash: matching(/^[0-9a-f]{64}$/),
 	bytes: whole(0, 2 ** 32),
@@ -1340,9 +1351,13 @@ var aggregatorAddress = record({
 		let { start, seconds } = this.fields.windows;
 		return seconds === 0 ? 0 : Math.max(0, Math.floor((time - start) / seconds));
 	}
+	lostAfter(before) {
+		let [now, then] = [this.fields.lost, before.fields.lost];
+		return now && JSON.stringify(now) !== JSON.stringify(then) ? now : null;
+	}
 	differences(other) {
-		let ours = flat(this.fields), theirs = flat(other.fields), names = [...new Set([...ours.keys(), ...theirs.keys()])].sort(), shown = (value) => value && value.length > 40 ? `${value.slice(0, 16)}…` : value ?? "–";
-		return names.filter((name) => ours.get(name) !== theirs.get(name)).map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`);
+		let [ours, theirs] = [this, other].map(({ fields: { lost: _, ...fields } }) => flat(fields)), names = [...new Set([...ours.keys(), ...theirs.keys()])].sort(), shown = (value) => value && value.length > 40 ? `${value.slice(0, 16)}…` : value ?? "–", changes = names.filter((name) => ours.get(name) !== theirs.get(name)).map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`), end = other.lostAfter(this);
+		return end === null ? changes : [lostSentence(end.entries), ...changes];
 	}
 };
 function signatures(message, at = 0) {
@@ -1375,6 +1390,9 @@ function checkMachines(terms) {
 	let host = hostOf(seed.url);
 	if (host === hostOf(vector.url) && !isLoopback(host)) throw forged(`the two aggregators must be on two hosts, but both are on ${host}; take no part.`);
 	for (let { url } of pair) checkPlain(url);
+}
+function lostSentence(entries) {
+	return `the servers lost the log after entry ${entries} and all copies of it, so nobody can check any more what was done after it`;
 }
 function flat(value, before = "", into = new Map()) {
 	for (let [name, inner] of Object.entries(value)) typeof inner == "object" && inner && !Array.isArray(inner) ? flat(inner, `${before}${name}.`, into) : into.set(`${before}${name}`, JSON.stringify(inner));
@@ -1609,6 +1627,7 @@ function federationFacts(own, terms, info) {
 		exact: isExact(terms),
 		exactAllowed: own.exact === !0,
 		clients: info.clients,
+		people: info.people,
 		epsilon: noisy ? noise.epsilon : null,
 		delta: noisy ? noise.delta : null,
 		unit: noise.unit,
@@ -1685,6 +1704,15 @@ function dealtWith(memory, serial, manifest) {
 		pending: null
 	};
 }
+function ended(memory, lost) {
+	return !lost || !memory.log || memory.log.size <= lost.entries ? memory : {
+		...memory,
+		log: {
+			size: lost.entries,
+			root: lost.root
+		}
+	};
+}
 // src/device/checks.ts
 var SHORTEST_WINDOW = 3600;
 function checkWindows(terms) {
@@ -1737,8 +1765,8 @@ function checkPhase(phase, terms, clients) {
 	let { admission, noise } = terms.fields;
 	if (admission === "open" && !terms.readable && phase.follows && isExact(terms)) throw forged("exact sums of pairs must be of admitted devices, as only an admission links pairs to what it had counted, but everybody may take part; take no part.");
 	if (!Object.keys(noise.multipliers).length) return;
-	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
-	if (noise.delta * people > 1 || !bounded || phase.claim || phase.sends.tables.some((one) => one.exact)) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
+	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0), exact = phase.claim?.kind === "pairs" || phase.sends.tables.some((one) => one.exact);
+	if (noise.delta * people > 1 || !bounded || exact) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
 }
 // src/device/choices.ts
 function checkLikes(likes, items) {
@@ -1930,7 +1958,7 @@ async function checkIdentity(read, origin) {
 		pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server"
 	};
 }
-// node_modules/@hpke/common/esm/src/errors.js
+// ../../main/web/node_modules/@hpke/common/esm/src/errors.js
 var HpkeError = class extends Error {
 	constructor(e) {
 		let message;
@@ -2036,7 +2064,7 @@ var scriptRel = (function() {
 		return baseModule().catch(handlePreloadError);
 	});
 };
-// node_modules/@hpke/common/esm/src/algorithm.js
+// ../../main/web/node_modules/@hpke/common/esm/src/algorithm.js
 async function loadSubtleCrypto() {
 	if (dntGlobalThis !== void 0 && globalThis.crypto !== void 0) return globalThis.crypto.subtle;
 	try {
@@ -2237,7 +2265,7 @@ function xor(a, b) {
 	for (let i = 0; i < a.byteLength; i++) buf[i] = a[i] ^ b[i];
 	return buf;
 }
-// node_modules/@hpke/common/esm/src/kems/dhkem.js
+// ../../main/web/node_modules/@hpke/common/esm/src/kems/dhkem.js
 var LABEL_EAE_PRK = new Uint8Array([
 	101,
 	97,
@@ -2451,13 +2479,13 @@ var Dhkem = class {
 		return new AesGcmContext(key);
 	}
 };
-// node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
+// ../../main/web/node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
 function emitNotSupported() {
 	return new Promise((_resolve, reject) => {
 		reject(new NotSupportedError("Not supported"));
 	});
 }
-// node_modules/@hpke/core/esm/src/exporterContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/exporterContext.js
 var LABEL_SEC = new Uint8Array([
 	115,
 	101,
@@ -2570,7 +2598,7 @@ var LABEL_SEC = new Uint8Array([
 	}
 };
 _Mutex_locked = new WeakMap();
-// node_modules/@hpke/core/esm/src/recipientContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/recipientContext.js
 var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2598,7 +2626,7 @@ var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	}
 };
 _RecipientContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/senderContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/senderContext.js
 var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2631,7 +2659,7 @@ var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	}
 };
 _SenderContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/cipherSuiteNative.js
+// ../../main/web/node_modules/@hpke/core/esm/src/cipherSuiteNative.js
 var LABEL_BASE_NONCE = new Uint8Array([
 	98,
 	97,
@@ -3547,8 +3575,8 @@ var ProvedHalf = class ProvedHalf {
 	constructor(claim, circuit, follows, vector, secret, trainer, first) {
 		this.claim = claim, this.circuit = circuit, this.follows = follows, this.vector = vector, this.secret = secret, this.trainer = trainer, this.first = first;
 	}
-	static async of(phase, vector, secret, trainer) {
-		let claim = phase.claim, circuit = circuitOf(claim), follows = phase.follows !== "" && circuit.linked > 0, first = await trainer.commit({
+	static async of(phase, claim, vector, secret, trainer) {
+		let circuit = circuitOf(claim), follows = phase.follows !== "" && circuit.linked > 0, first = await trainer.commit({
 			claim,
 			vector,
 			secret
@@ -3594,7 +3622,7 @@ var ProvedHalf = class ProvedHalf {
 	}
 };
 // src/device/upload.ts
-async function preparedUpload(terms, url, phase, { vector, packed }, seed, trainer) {
+async function preparedUpload(terms, url, phase, { vector, packed, claim }, seed, trainer) {
 	let [first, second] = terms.aggregators;
 	if (!first || !second) {
 		let length = packed.length + 148;
@@ -3616,8 +3644,8 @@ async function preparedUpload(terms, url, phase, { vector, packed }, seed, train
 		aggregator: to,
 		length: payload.length + SHARE_HEADER
 	});
-	if (vector instanceof BigUint64Array) {
-		let proved = await ProvedHalf.of(phase, vector, seed, trainer), empty = share("vector share", second, new Uint8Array());
+	if (claim && vector instanceof BigUint64Array) {
+		let proved = await ProvedHalf.of(phase, claim, vector, seed, trainer), empty = share("vector share", second, new Uint8Array());
 		return {
 			messages: [share("seed share", first, proved.first), {
 				...empty,
@@ -4250,10 +4278,10 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 		let accepted = {
 			...identity,
 			terms: offered
-		}, { method, settings } = (await FederationTerms.decode(offered)).fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory(), kept = same ? memory : {
+		}, after = await FederationTerms.decode(offered), { method, settings } = after.fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory(), kept = ended(same ? memory : {
 			...memory,
 			state: null
-		};
+		}, after.lostAfter(terms));
 		await this.pin(accepted, {
 			identity: accepted,
 			offered: void 0,
@@ -4623,6 +4651,7 @@ var texts = {
 		exact: "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others.",
 		lose: "What you lose or gain",
 		loseList: "Your own list hardly changes: it is made here from all you like. Sharing decides what others get.",
+		loseAlone: "If only you and a few chose this",
 		loseAll: "If everyone chose this",
 		limit: "The slider decides how many titles are used. It does not hide them: that is what the two machines are for.",
 		preview: "Show me the exact message first",
@@ -4730,6 +4759,7 @@ var texts = {
 		federation: "This federation",
 		method: "method",
 		minimum: "no sum of fewer than",
+		deviceCounts: "one device counts for at most",
 		people: "people",
 		noise: "noise",
 		noNoise: "sums without noise",
@@ -4744,6 +4774,7 @@ var texts = {
 		notMeasured: (people) => `The odds are not measured for sums of ${people} people with this method and noise.`,
 		observed: (data) => `Measured on ${data}, where everyone shares everything.`,
 		otherShare: "Not measured at this share. At everything:",
+		level: (hits, before, odds, data) => `${hits} of 100 titles shown to you would be right, ${before} if you shared everything. Whoever sees the sums with and without you, of two equally known titles, picks yours ${odds} times in 100. Measured on ${data}.`,
 		everyone: (hits, data) => `${hits} of 100 titles shown would be right, measured on ${data}.`
 	},
 	errors: {
@@ -4939,7 +4970,7 @@ async function rank() {
 	let somebody = persona.value?.likes, able = (somebody ?? likes.value).length > 0 && theDevice().status().model !== null;
 	await newestRanking(async () => able ? guarded(() => theDevice().recommend(10, somebody ? { as: somebody } : {})) : null);
 }
-// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+// ../../main/web/node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 var f = Symbol.for("pv"), o = 0;
 Array.isArray;
 function a(t, e, n, u, a, i) {
@@ -5191,6 +5222,12 @@ function How() {
 						a("dt", { children: said$6.minimum }),
 						a("dd", { children: [
 							facts.minimum,
+							" ",
+							said$6.people
+						] }),
+						a("dt", { children: said$6.deviceCounts }),
+						a("dd", { children: [
+							facts.people,
 							" ",
 							said$6.people
 						] }),
@@ -5540,6 +5577,40 @@ var measured_default = {
 			value: .1103
 		}
 	],
+	levels: [
+		{
+			method: "fed-ease",
+			pi: .1,
+			epsilon: null,
+			without: .10927,
+			lists: .10911,
+			found: .6161
+		},
+		{
+			method: "fed-ease",
+			pi: .25,
+			epsilon: null,
+			without: .10927,
+			lists: .10854,
+			found: .61992
+		},
+		{
+			method: "fed-ease",
+			pi: .5,
+			epsilon: null,
+			without: .10927,
+			lists: .10806,
+			found: .74599
+		},
+		{
+			method: "fed-ease",
+			pi: .75,
+			epsilon: null,
+			without: .10927,
+			lists: .10919,
+			found: .87098
+		}
+	],
 	data: "MovieLens 1M"
 };
 // src/ui/measured.ts
@@ -5548,6 +5619,12 @@ function observerText({ method, epsilon, minimum }, pi) {
 	if (!found) return texts.measured.notMeasured(minimum);
 	let said = texts.measured.matched(Math.round(100 * found.value), found.cohort), where = texts.measured.observed(measured_default.data);
 	return pi === 1 ? `${said} ${where}` : `${texts.measured.otherShare} ${said} ${where}`;
+}
+function levelText({ method, epsilon }, pi) {
+	let found = measured_default.levels.find((one) => one.method === method && one.epsilon === epsilon && Math.abs(one.pi - pi) < .005);
+	if (!found) return texts.share.notMeasured;
+	let [lists, without] = [found.lists, found.without].map((one) => (100 * one).toFixed(1));
+	return texts.measured.level(lists, without, Math.round(100 * found.found), measured_default.data);
 }
 function everyoneText({ method }, pi) {
 	let found = measured_default.everyone.find((one) => one.method === method && Math.abs(one.pi - pi) < .005);
@@ -5714,11 +5791,19 @@ function Share() {
 						a("dt", { children: said$2.observer }),
 						a("dd", { children: pi === 0 ? said$2.observerNothing : a($, { children: [a("p", { children: facts.epsilon === null ? said$2.noNoise.replace("{n}", String(facts.minimum)) : said$2.epsilon(String(facts.epsilon), facts.against) }), a("p", { children: observerText(facts, pi) })] }) }),
 						a("dt", { children: said$2.lose }),
-						a("dd", { children: [a("p", { children: said$2.loseList }), pi > 0 && a("p", { children: [
-							said$2.loseAll,
-							": ",
-							everyoneText(facts, pi)
-						] })] })
+						a("dd", { children: [
+							a("p", { children: said$2.loseList }),
+							pi > 0 && pi < 1 && a("p", { children: [
+								said$2.loseAlone,
+								": ",
+								levelText(facts, pi)
+							] }),
+							pi > 0 && a("p", { children: [
+								said$2.loseAll,
+								": ",
+								everyoneText(facts, pi)
+							] })
+						] })
 					]
 				}),
 				a("p", {
