@@ -4,8 +4,8 @@ device    the vector of somebody with the longest history, its halves, its proof
 seed      its payload opened, its half expanded and checked, its share of the check sealed
 vector    its payload opened and held against what was committed to, checked, decided, added to the sum
 
-Pairs are of all items with at least five owners, linked to the counts that came before. The bytes of both
-exchanges are held against those of the packed 32-bit counters that the same exchanges have without a proof.
+Pairs are of all items with at least five owners, linked to the counts that came before. Beside them stand
+the same exchanges without a proof, as they were: packed counters of 32 bits, whose halves are opened and added.
 """
 
 import os
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import world
-from benchmarks.sides import Benchmark, Work
+from benchmarks.sides import Benchmark, Side, Work
 from murmura.channel.key_pairs import OVERHEAD, new_key, public_key, seal, unseal
 from murmura.channel.proof_keys import ProofKey, ProvenReport
 from murmura.channel.proven_shares import (
@@ -29,8 +29,10 @@ from murmura.channel.proven_shares import (
     decide,
     payload_bytes,
 )
-from murmura.channel.shares import SEED_BYTES
+from murmura.channel.ring import Ring
+from murmura.channel.shares import SEED_BYTES, expand, split
 from murmura.core.arrays import Longs
+from murmura.core.rng import Words
 from murmura.kernels.proofs.circuit import ProvenVector
 from murmura.kernels.proofs.counted_items import CountedItems
 from murmura.kernels.proofs.field import Elements, add_into
@@ -154,7 +156,39 @@ def vector(phase: str) -> Work:
     return work
 
 
-def judge_device(mine: int, _: None) -> tuple[str, str]:
+def ring(phase: str) -> Ring:
+    """Of the form that nothing was proved of; word 0 counts the device."""
+    return Ring(32, 1 + (WORDS_BEFORE if phase == "pairs" else setting().counted.items))
+
+
+def device_before() -> Work:
+    key, words = public_key("sealing", new_key("sealing")), ring("pairs")
+    vector: Words = np.arange(words.words, dtype=np.uint32)
+
+    def work() -> int:
+        first, second = split(vector, words)
+        return sum(len(seal(one, key, INFO)) for one in (first, words.pack(second)))
+
+    return work
+
+
+def aggregator_before(role: str, phase: str) -> Work:
+    words, private = ring(phase), new_key("sealing")
+    first, second = split(np.arange(words.words, dtype=np.uint32), words)
+    payload = first if role == "seed" else words.pack(second)
+    sealed = seal(payload, public_key("sealing", private), INFO)
+    total: Words = np.zeros(words.words, np.uint32)
+
+    def work() -> int:
+        opened = unseal(sealed, private, INFO)
+        half = expand(opened, words) if role == "seed" else words.unpack(opened)
+        np.add(total, half, out=total)
+        return len(half)
+
+    return work
+
+
+def judge_device(mine: int, other: int) -> tuple[str, str]:
     assert mine == payload_bytes(setting().paired, True) + 2 * SEED_BYTES + 2 * OVERHEAD
     up, before = bytes_up(), setting().before
     assert up <= before, f"{up:,} bytes must be no more than {before:,}"
@@ -162,31 +196,33 @@ def judge_device(mine: int, _: None) -> tuple[str, str]:
     return (
         f"{items:,} items of {setting().counted.items:,}, a proof of {proof} numbers; both exchanges {up:,} "
         f"bytes, {up / before:.3f} times those without proofs"
-    ), ""
+    ), f"{other:,} bytes"
 
 
-def judge_seed(phase: str, mine: int, _: None) -> tuple[str, str]:
+def judge_seed(phase: str, mine: int, other: int) -> tuple[str, str]:
     assert mine == check_bytes(sent(phase).circuit, phase == "pairs")
-    return f"{sent(phase).circuit.length:,} numbers, expanded and checked", ""
+    return f"{sent(phase).circuit.length:,} numbers, expanded and checked", f"{other:,} words"
 
 
-def judge_vector(phase: str, mine: bool, _: None) -> tuple[str, str]:
+def judge_vector(phase: str, mine: bool, other: int) -> tuple[str, str]:
     assert mine, "an honest upload must be accepted"
-    return f"{sent(phase).circuit.length:,} numbers, opened, checked and added", ""
+    return f"{sent(phase).circuit.length:,} numbers, opened, checked and added", f"{other:,} words"
 
 
 def _row(
-    title: str, ours: Callable[[], Work], goal: float, judge: Callable[[Any, Any], tuple[str, str]]
+    title: str, ours: Side, theirs: Side, goal: float, judge: Callable[[Any, Any], tuple[str, str]]
 ) -> Benchmark:
-    return Benchmark(title=f"proofs: {title}", ours=ours, goal=goal, judge=judge)
+    name = f"proofs: {title}"
+    return Benchmark(name, ours, goal, judge, theirs, "the same without a proof", absolute=True)
 
 
 BENCHMARKS = {
-    "device": _row("one upload of pairs, on the device", device, DEVICE, judge_device),
+    "device": _row("one upload of pairs, on the device", device, device_before, DEVICE, judge_device),
     **{
         f"{name}{role}": _row(
             f"one upload of {phase}, on the {role} aggregator",
             partial(work, phase),
+            partial(aggregator_before, role, phase),
             goal,
             partial(judge, phase),
         )
