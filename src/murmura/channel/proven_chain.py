@@ -24,7 +24,7 @@ from murmura.channel.field_shares import pack_numbers, unpack_numbers
 from murmura.channel.proven_shares import first_bytes, payload_bytes
 from murmura.channel.shares import Entropy
 from murmura.core.arrays import Longs
-from murmura.core.claims import Claim
+from murmura.core.claims import Claim, WeightedClaim
 from murmura.core.contract import Total
 from murmura.core.errors import FederationError
 from murmura.core.kernel import VectorSlice
@@ -43,13 +43,14 @@ class ProvenChain(Chain):
     claim: Claim
     follows: bool  # whether its bits are held against those of an exchange before
 
-    @cached_property
+    @property
     def circuit(self) -> Circuit | None:
         """Of a secure sum; a server that reads each update checks no proof."""
         return self._circuit if self.settings.channel == "secure-sum" else None
 
     @cached_property
     def _circuit(self) -> Circuit:
+        assert not isinstance(self.claim, WeightedClaim)
         return circuit_of(self.claim, self.follows)
 
     @property
@@ -168,6 +169,16 @@ class ProvenChain(Chain):
 
         A total with one number more begins with its own count: that of a simulation.
         """
+        numbers, count, said = self.counted(total, devices)
+        update = Update({t.name: self._rows(t, here, numbers, round) for t, here in self.layout.slices()})
+        received = Total(update, count)
+        said += (found := self.layout.sends.beyond(update, count))
+        if found:
+            received = replace(received, update=self.layout.sends.nearest(update, count, 8 * ELEMENT_BYTES))
+        return received, said[0] if said else ""
+
+    def counted(self, total: NDArray[Any], devices: int | None) -> tuple[Elements, int, list[str]]:
+        """The numbers of a sum, of how many devices it is, and what is to be said of that."""
         numbers = np.asarray(total, np.uint64)
         said = list[str]()
         if len(numbers) == self.words:
@@ -178,13 +189,7 @@ class ProvenChain(Chain):
             elif counted != devices:
                 said.append(f"a sum of {devices} reports must count as many devices, but counts {counted}")
         assert devices is not None, "a sum without a count must be of a known number of devices"
-        count = min(max(devices, 1), self.cohort)
-        update = Update({t.name: self._rows(t, here, numbers, round) for t, here in self.layout.slices()})
-        received = Total(update, count)
-        said += (found := self.layout.sends.beyond(update, count))
-        if found:
-            received = replace(received, update=self.layout.sends.nearest(update, count, 8 * ELEMENT_BYTES))
-        return received, said[0] if said else ""
+        return numbers, min(max(devices, 1), self.cohort), said
 
     def _rows(self, table: TableSpec, here: slice, numbers: Elements, round: int) -> SparseRows:
         """A table of a sum; a row of zeros is left out, as nobody sent it."""

@@ -68,8 +68,6 @@ COMMANDS: Registry[Command] = Registry(
 # what commands of other rooms use of the lab, and where it is
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
-    "search plan": "murmura.lab.papers.plan_file:read_plan",
-    "rule check": "murmura.lab.papers.plan_file:check_rule",
     "tracker": "murmura.lab.mlflow_tracker:MlflowTracker",
 }
 

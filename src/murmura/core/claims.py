@@ -1,7 +1,8 @@
 """What a device proves of its part of a sum before it is added; `channel.circuits` makes the circuits.
 
 Every person of a device is a vector of bits over `items`: what she shares of them. A device sends as many
-vectors as the largest device has people.
+vectors as the largest device has people. Of a noisy sum each person's bits are multiplied by one whole number,
+her weight: the channel bounds the length of what a device sends by it, as noise is measured by that length.
 """
 
 from __future__ import annotations
@@ -45,6 +46,23 @@ class PairsClaim:
 
 
 @dataclass(frozen=True, eq=False)
+class WeightedCountsClaim:
+    """Which items each person shares, times her weight: of length 1 in all."""
+
+    items: Ints  # (n,) ascending
+    people: int
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedPairsClaim:
+    """Which pairs of items each person shares, an item with itself included, times her weight: of length 1."""
+
+    items: Ints  # (n,) ascending
+    people: int
+    few: int  # items of somebody with few: with fewer her weight is no larger
+
+
+@dataclass(frozen=True, eq=False)
 class RowsClaim:
     """Rows of at most `cap` items of a device, each item once: a 1, then `width` numbers.
 
@@ -62,4 +80,6 @@ class RowsClaim:
     people = 1  # a device of several sends the rows of all together
 
 
-Claim = CountsClaim | PairsClaim | RowsClaim
+ExactClaim = CountsClaim | PairsClaim | RowsClaim
+WeightedClaim = WeightedCountsClaim | WeightedPairsClaim
+Claim = ExactClaim | WeightedClaim

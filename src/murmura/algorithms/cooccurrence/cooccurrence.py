@@ -325,7 +325,7 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         return part
 
     def _believed_owners(self, server: ServerState) -> Floats:
-        """(items,) how many owners a row of numbers that nobody proves rests on, less those who may be malicious."""
+        """(items,) how many owners a row of unproved numbers rests on, less those who may be malicious."""
         counts = server.model["counts"][:, 0].astype(np.int64)
         return np.maximum(counts * self._believed(counts, server.private) - self.tolerated, 0.0)
 

@@ -24,7 +24,7 @@ from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.cooccurrence.counting import CountingMethod
-from murmura.algorithms.cooccurrence.item_model import WeightBlend, recency
+from murmura.algorithms.cooccurrence.item_model import WeightBlend
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE, EARLIER
 from murmura.algorithms.cooccurrence.suspicious_items import (
     alarm_sentence,
@@ -32,8 +32,10 @@ from murmura.algorithms.cooccurrence.suspicious_items import (
     leap_sentences,
     shrink_pairs,
 )
+from murmura.baselines.information import recency
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.channel import NoiseForecast
+from murmura.core.claims import WeightedCountsClaim, WeightedPairsClaim
 from murmura.core.contract import (
     ClientState,
     ClientStep,
@@ -66,6 +68,7 @@ NOISE = 3.0  # deviations of an entry: what noise alone makes is left, as cuttin
 SHRINK = 0.5  # of the noise edge: what noise adds to a direction, more or less, is taken off
 ENOUGH = 0.75  # of the noise edge: where the strongest direction promises less, noise drowns it
 MORE = 1.15  # times the noise among more people, as delta is smaller among them
+FEW = 8  # times less than the mean: people with fewer items weigh no more in pairs
 SUMMED, BELIEVED = (
     "summed",
     "believed",
@@ -101,27 +104,30 @@ class PrivateCooccurrence(CountingMethod):
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Counts, then pairs of the core."""
-        counts = TableSpec("counts", "item", info.items, 1, bound=1.0)
-        nothing, n = MessageSpec(), self.core_size(info)
-        if not self.eigenvectors:
-            return (
-                Phase("counts", MessageSpec((counts,)), repeat=1, receives=nothing, longest=1.0, returns=True),
-            )
-        pairs = TableSpec("pairs", "dense", triangle(n), 1, bound=1.0)
-        first = Phase(
-            "counts", MessageSpec((counts,)), repeat=1, receives=nothing, longest=1.0, budget=COUNTS_BUDGET
-        )
-        second = Phase(
-            "pairs",
-            MessageSpec((pairs,)),
+        most = float(info.people)  # of one number: each person adds at most 1
+        counts = TableSpec("counts", "item", info.items, 1, bound=most)
+        alone = Phase(
+            "counts",
+            MessageSpec((counts,)),
             repeat=1,
-            receives=nothing,
-            follows="counts",
+            receives=MessageSpec(),
             longest=1.0,
-            budget=1 - COUNTS_BUDGET,
+            claim=WeightedCountsClaim(info.listed, info.people),
             returns=True,
         )
-        return first, second
+        if not self.eigenvectors:
+            return (alone,)
+        pairs = TableSpec("pairs", "dense", triangle(self.core_size(info)), 1, bound=most)
+        few = max(1, info.interactions // (FEW * info.clients * info.people))
+        second = replace(
+            alone,
+            name="pairs",
+            sends=MessageSpec((pairs,)),
+            follows="counts",
+            budget=1 - COUNTS_BUDGET,
+            claim=WeightedPairsClaim(self.core(info), info.people, few),
+        )
+        return replace(alone, budget=COUNTS_BUDGET, returns=False), second
 
     def publishes(self, info: FederationInfo) -> MessageSpec:
         """The counts, and a vector for each item of the core."""
@@ -155,17 +161,17 @@ class PrivateCooccurrence(CountingMethod):
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """1 / sqrt(n) for each item she shares; or x x' / n over those of them that are in the core."""
         shared = self.shared(history, rng)
-        each = (shared.item[shared.owners == person] for person in shared.people.tolist())
+        each = shared.by_person
         if context.phase == "counts":
             made = (SparseRows(own, np.full((len(own), 1), len(own) ** -0.5, np.float32)) for own in each)
-            return state, Update({"counts": sum(made, SparseRows.empty(1))})
+            return state, Update({"counts": sum(made, SparseRows.empty(1))}, own=each)
         core = self.core(context.info)
         total = np.zeros((triangle(len(core)), 1), np.float32)
         for own in each:
             ranks = np.searchsorted(core, own[np.isin(own, core)]).astype(np.int32)
             total[pair_places(ranks, len(core)), 0] += pair_values(len(ranks))
         rows = np.arange(len(total), dtype=np.int32)
-        return state, Update({"pairs": SparseRows(rows, total)})
+        return state, Update({"pairs": SparseRows(rows, total)}, own=each)
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The counts are made public; with the pairs the vectors of the core are."""

@@ -1738,8 +1738,8 @@ function checkPhase(phase, terms, clients) {
 	let { admission, noise } = terms.fields;
 	if (admission === "open" && !terms.readable && phase.follows && isExact(terms)) throw forged("exact sums of pairs must be of admitted devices, as only an admission links pairs to what it had counted, but everybody may take part; take no part.");
 	if (!Object.keys(noise.multipliers).length) return;
-	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
-	if (noise.delta * people > 1 || !bounded || phase.claim || phase.sends.tables.some((one) => one.exact)) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
+	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0), exact = phase.claim?.kind === "pairs" || phase.sends.tables.some((one) => one.exact);
+	if (noise.delta * people > 1 || !bounded || exact) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
 }
 // src/device/choices.ts
 function checkLikes(likes, items) {
@@ -3548,8 +3548,8 @@ var ProvedHalf = class ProvedHalf {
 	constructor(claim, circuit, follows, vector, secret, trainer, first) {
 		this.claim = claim, this.circuit = circuit, this.follows = follows, this.vector = vector, this.secret = secret, this.trainer = trainer, this.first = first;
 	}
-	static async of(phase, vector, secret, trainer) {
-		let claim = phase.claim, circuit = circuitOf(claim), follows = phase.follows !== "" && circuit.linked > 0, first = await trainer.commit({
+	static async of(phase, claim, vector, secret, trainer) {
+		let circuit = circuitOf(claim), follows = phase.follows !== "" && circuit.linked > 0, first = await trainer.commit({
 			claim,
 			vector,
 			secret
@@ -3595,7 +3595,7 @@ var ProvedHalf = class ProvedHalf {
 	}
 };
 // src/device/upload.ts
-async function preparedUpload(terms, url, phase, { vector, packed }, seed, trainer) {
+async function preparedUpload(terms, url, phase, { vector, packed, claim }, seed, trainer) {
 	let [first, second] = terms.aggregators;
 	if (!first || !second) {
 		let length = packed.length + 148;
@@ -3617,8 +3617,8 @@ async function preparedUpload(terms, url, phase, { vector, packed }, seed, train
 		aggregator: to,
 		length: payload.length + SHARE_HEADER
 	});
-	if (vector instanceof BigUint64Array) {
-		let proved = await ProvedHalf.of(phase, vector, seed, trainer), empty = share("vector share", second, new Uint8Array());
+	if (claim && vector instanceof BigUint64Array) {
+		let proved = await ProvedHalf.of(phase, claim, vector, seed, trainer), empty = share("vector share", second, new Uint8Array());
 		return {
 			messages: [share("seed share", first, proved.first), {
 				...empty,
@@ -4624,6 +4624,7 @@ var texts = {
 		exact: "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others.",
 		lose: "What you lose or gain",
 		loseList: "Your own list hardly changes: it is made here from all you like. Sharing decides what others get.",
+		loseAlone: "If only you and a few chose this",
 		loseAll: "If everyone chose this",
 		limit: "The slider decides how many titles are used. It does not hide them: that is what the two machines are for.",
 		preview: "Show me the exact message first",
@@ -4746,6 +4747,7 @@ var texts = {
 		notMeasured: (people) => `The odds are not measured for sums of ${people} people with this method and noise.`,
 		observed: (data) => `Measured on ${data}, where everyone shares everything.`,
 		otherShare: "Not measured at this share. At everything:",
+		level: (hits, before, odds, data) => `${hits} of 100 titles shown to you would be right, ${before} if you shared everything. Whoever sees the sums with and without you, of two equally known titles, picks yours ${odds} times in 100. Measured on ${data}.`,
 		everyone: (hits, data) => `${hits} of 100 titles shown would be right, measured on ${data}.`
 	},
 	errors: {
@@ -5548,6 +5550,40 @@ var measured_default = {
 			value: .1103
 		}
 	],
+	levels: [
+		{
+			method: "fed-ease",
+			pi: .1,
+			epsilon: null,
+			without: .10927,
+			lists: .10911,
+			found: .6161
+		},
+		{
+			method: "fed-ease",
+			pi: .25,
+			epsilon: null,
+			without: .10927,
+			lists: .10854,
+			found: .61992
+		},
+		{
+			method: "fed-ease",
+			pi: .5,
+			epsilon: null,
+			without: .10927,
+			lists: .10806,
+			found: .74599
+		},
+		{
+			method: "fed-ease",
+			pi: .75,
+			epsilon: null,
+			without: .10927,
+			lists: .10919,
+			found: .87098
+		}
+	],
 	data: "MovieLens 1M"
 };
 // src/ui/measured.ts
@@ -5556,6 +5592,12 @@ function observerText({ method, epsilon, minimum }, pi) {
 	if (!found) return texts.measured.notMeasured(minimum);
 	let said = texts.measured.matched(Math.round(100 * found.value), found.cohort), where = texts.measured.observed(measured_default.data);
 	return pi === 1 ? `${said} ${where}` : `${texts.measured.otherShare} ${said} ${where}`;
+}
+function levelText({ method, epsilon }, pi) {
+	let found = measured_default.levels.find((one) => one.method === method && one.epsilon === epsilon && Math.abs(one.pi - pi) < .005);
+	if (!found) return texts.share.notMeasured;
+	let [lists, without] = [found.lists, found.without].map((one) => (100 * one).toFixed(1));
+	return texts.measured.level(lists, without, Math.round(100 * found.found), measured_default.data);
 }
 function everyoneText({ method }, pi) {
 	let found = measured_default.everyone.find((one) => one.method === method && Math.abs(one.pi - pi) < .005);
@@ -5722,11 +5764,19 @@ function Share() {
 						a("dt", { children: said$2.observer }),
 						a("dd", { children: pi === 0 ? said$2.observerNothing : a($, { children: [a("p", { children: facts.epsilon === null ? said$2.noNoise.replace("{n}", String(facts.minimum)) : said$2.epsilon(String(facts.epsilon), facts.against) }), a("p", { children: observerText(facts, pi) })] }) }),
 						a("dt", { children: said$2.lose }),
-						a("dd", { children: [a("p", { children: said$2.loseList }), pi > 0 && a("p", { children: [
-							said$2.loseAll,
-							": ",
-							everyoneText(facts, pi)
-						] })] })
+						a("dd", { children: [
+							a("p", { children: said$2.loseList }),
+							pi > 0 && pi < 1 && a("p", { children: [
+								said$2.loseAlone,
+								": ",
+								levelText(facts, pi)
+							] }),
+							pi > 0 && a("p", { children: [
+								said$2.loseAll,
+								": ",
+								everyoneText(facts, pi)
+							] })
+						] })
 					]
 				}),
 				a("p", {
