@@ -49,6 +49,8 @@ ALGORITHMS: Registry[Preset] = Registry(
         "co-statistics": "murmura.algorithms.one_shot.co_statistics:CO_STATISTICS",
         "item-means": "murmura.algorithms.one_shot.ridge_rater:ITEM_MEANS",
         "fedmf": "murmura.algorithms.fedmf.fedmf:FEDMF",
+        "fedmf-bce": "murmura.lab.rivals.federated.pfedrec:FEDMF_BCE",
+        "pfedrec": "murmura.lab.rivals.federated.pfedrec:PFEDREC",
         "fed-ease": "murmura.algorithms.cooccurrence.presets:FED_EASE",
         "fed-mostpop": "murmura.algorithms.cooccurrence.presets:FED_MOSTPOP",
         "fed-order": "murmura.algorithms.cooccurrence.presets:FED_ORDER",
