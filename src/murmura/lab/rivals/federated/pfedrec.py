@@ -24,16 +24,14 @@ from murmura.core.contract import (
     ClientStep,
     FederationInfo,
     History,
-    Phase,
     Received,
     RoundContext,
     ServerState,
     ServerStep,
     Total,
 )
-from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
-from murmura.core.settings import NonNegative, Positive, settings
+from murmura.core.settings import Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.lab.rivals.federated.loops import HeadClients, HeadSteps, visit_heads
 from murmura.lab.rivals.federated.samples import NEGATIVES, SampledRival, bce_slope
@@ -50,22 +48,8 @@ class PFedRec(SampledRival):
 
     rate: Positive = 0.1  # of the head
     item_factor: Positive = 80.0  # the table's step is rate x items x this
-    spread: NonNegative = 1.0  # the table starts as N(0, spread^2)
     bias: bool = True  # whether the head has one
     ranks_with: Literal["own", "server"] = "own"  # the table a client ranks with
-
-    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
-        """A sum of changed rows in every round."""
-        return (Phase("train", MessageSpec((self._table("items", info),))),)
-
-    def publishes(self, info: FederationInfo) -> MessageSpec:
-        """The item table."""
-        return MessageSpec((self._table("Q", info),))
-
-    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
-        """Normals."""
-        draws = self.spread * rng.stream(Purpose.INIT).normals(info.items * self.factors)
-        return ServerState({"Q": draws.reshape(info.items, -1).astype(self.precision)})
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """U(-1/sqrt d, 1/sqrt d): the same for all, or of each where it is a person's vector."""
@@ -79,7 +63,7 @@ class PFedRec(SampledRival):
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """One epoch over the shared items and their negatives; the change of the touched rows leaves."""
-        shared = history.item[rng.stream(Purpose.COINS).coins(history.consent)]
+        shared = self.shared_items(history, rng)
         state, T, touched = self._tuned(context, state, history, shared, rng, 1)
         return state, Update({"items": SparseRows(touched, T[touched] - context.model["Q"][touched])})
 
@@ -99,10 +83,6 @@ class PFedRec(SampledRival):
         tuned, T, _ = self._tuned(context, state, history, history.item, rng, self.alone or 1)
         head, table = (tuned, T) if self.ranks_with == "own" else (state, context.model["Q"])
         return {"scores": table @ head["w"] + head["b"]}
-
-    def client_score(self, context: RoundContext, state: ClientState, history: History) -> NDArray[Any]:
-        """As they are."""
-        return np.asarray(state["scores"])[None]
 
     # many clients at once
 
@@ -160,9 +140,6 @@ class PFedRec(SampledRival):
                 np.subtract.at(T, i, steps.item_rate * slope[:, None] * w)
         head = {"w": w.astype(T.dtype), "b": np.asarray(b, T.dtype), "spared": state["spared"]}
         return head, T, np.unique(np.concatenate(touched)).astype(np.int32)
-
-    def _table(self, name: str, info: FederationInfo) -> TableSpec:
-        return TableSpec(name, "item", info.items, self.factors, self.precision)
 
 
 PFEDREC = Preset(

@@ -9,16 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.core.arrays import Floats, Ints
-from murmura.core.contract import Algorithm, FederationInfo, History
+from murmura.core.contract import (
+    Algorithm,
+    ClientState,
+    FederationInfo,
+    History,
+    Phase,
+    RoundContext,
+    ServerState,
+)
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
-from murmura.core.settings import Count, Times, settings
+from murmura.core.settings import Count, NonNegative, Times, settings
 from murmura.data.sources.registry import load
 from murmura.engine.prepared import whole_split
 from murmura.engine.protocol import protocol
@@ -50,6 +60,40 @@ class SampledRival(Algorithm):
     alone: Times = 0  # epochs of a client by itself in place of rounds: the control without communication
     leak: str = ""  # DATA/PROTOCOL with held-out rows never drawn, as published: experiments only
     precision: Literal["float32", "float64"] = "float32"
+
+    spread: NonNegative = 1.0  # the item table starts as N(0, spread^2)
+
+    @property
+    def width(self) -> int:
+        """The numbers a client sends for an item."""
+        return self.factors
+
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """A sum of rows of items in every round."""
+        rows = TableSpec("items", "item", info.items, self.width, self.precision)
+        return (Phase("train", MessageSpec((rows,))),)
+
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        """The item table."""
+        return MessageSpec((TableSpec("Q", "item", info.items, self.factors, self.precision),))
+
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
+        """Normals."""
+        draws = self.spread * rng.stream(Purpose.INIT).normals(info.items * self.factors)
+        return ServerState({"Q": draws.reshape(info.items, -1).astype(self.precision)})
+
+    def shared_items(self, history: History, rng: Rng) -> Ints:
+        """What may speak in a visit: a coin for each row."""
+        items: Ints = history.item[rng.stream(Purpose.COINS).coins(history.consent)]
+        return items
+
+    def own_vector(self, rng: Rng, scale: float) -> NDArray[Any]:
+        """A person's first vector."""
+        return (scale * rng.stream(Purpose.INIT).normals(self.factors)).astype(self.precision)
+
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> NDArray[Any]:
+        """As `client_ready` made them."""
+        return np.asarray(state["scores"])[None]
 
     def spared(self, history: History) -> Ints:
         """What the published loaders spare besides the own items: nothing without the leak."""
