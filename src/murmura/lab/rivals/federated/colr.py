@@ -2,8 +2,8 @@
 Training (WWW 2024), CoLR.
 
 The table is Q + A B. The server draws an orthonormal B (r, d) anew in every round, scaled by sqrt(d / r).
-Clients train A (items, r) from zero and send its touched rows and which these are; the server adds the mean A of
-each item times B. Both are sums. B is public here and travels with the model; the mask is a column of one table.
+Clients train A (items, r) from zero and send its touched rows and which these are. The server adds the mean A
+of each item times B. Both are sums. B is public here and travels with the model; the mask is a column.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class CoLR(SampledRival):
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """A vector learned on the frozen table."""
         p = self.own_vector(rng, self.spread)
-        for epoch in range(10 * self.local_epochs):
+        for epoch in range(50 * self.local_epochs):
             samples = self.draw(context.info, self.avoided(history), history.item, rng, epoch)
             for i, y in samples.batches(self.batch):
                 rows = context.model["Q"][i]

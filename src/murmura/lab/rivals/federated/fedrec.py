@@ -2,8 +2,8 @@
 
 Ratings p_u . q_i. A client sends gradient rows of its rated items and of `negatives` times as many unrated ones
 with made-up ratings: her mean at first, her own prediction after `predict_from` rounds. The server divides the
-sum of each row by its senders ("batch style"). The unrated items are drawn anew in each round, as in the code, so
-that intersecting a client's rounds finds the rated ones; `sticky` draws them once. FedRec++ (AAAI 2021) has other
+sum of each row by its senders ("batch style"). The unrated items are drawn anew in each round, as in the code,
+so intersecting a client's rounds finds the rated ones; `sticky` draws them once. In FedRec++ (AAAI 2021) other
 clients send the noise's negative: its sums are those of negatives = 0, as are those of a secure sum.
 """
 
