@@ -15,7 +15,7 @@ def head_sides(observed: ObservedUpdates, known: AdversaryKnowledge, stream: Str
     """The rows that moved to the rarer side, by a client's first upload.
 
     Against PFedRec (IJCAI 2023), FedMF with BCE, FedRecon (NeurIPS 2021) and CoLR (2024). Under binary
-    cross-entropy every row moves along the client's head or vector, up for an own item and down for a drawn one:
+    cross-entropy every row moves along the client's head or vector, up for an own item, down for a drawn one:
     the rows are one direction times a number, and the first singular vector is that direction. Negatives are
     several for each own item, so the own ones are the minority sign.
     """
