@@ -43,7 +43,11 @@ NAMES = (
     "scale",
     *(f"cluster:{part}" for part in ("round", "first", "wall", "driver", "sizes")),
     *(f"trust:{part}" for part in ("device", "seed", "vector")),
-    *(f"proofs:{part}" for part in ("device", "seed", "vector", "counts-seed", "counts-vector")),
+    *(
+        f"proofs:{kind}{part}"
+        for kind in ("", "noisy-")
+        for part in ("device", "seed", "vector", "counts-seed", "counts-vector")
+    ),
     *(f"federation:{part}" for part in ("round", "sampled", "memory", "before")),
 )
 ON_REQUEST = ("fedsplit:table3",)  # half an hour: run only when named

@@ -4,13 +4,14 @@ device    the vector of somebody with the longest history, its halves, its proof
 seed      its payload opened, its half expanded and checked, its share of the check sealed
 vector    its payload opened and held against what was committed to, checked, decided, added to the sum
 
-Pairs are of all items with at least five owners, linked to the counts that came before. The bytes of both
-exchanges are held against those of the packed 32-bit counters that the same exchanges have without a proof.
+Exact pairs are of all items with at least five owners, linked to the counts that came before; noisy ones of
+the 1,000 items of the largest counts, at epsilon 4. The bytes of both exchanges are held against those of the
+32-bit words that the same exchanges have without a proof.
 """
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -29,16 +30,21 @@ from murmura.channel.proven_shares import (
     decide,
     payload_bytes,
 )
+from murmura.channel.rounded_chain import rounded_chain
 from murmura.channel.shares import SEED_BYTES
+from murmura.channel.weighted_chain import WeightedChain
 from murmura.core.arrays import Longs
+from murmura.core.interactions import Interactions
 from murmura.kernels.proofs.circuit import ProvenVector
 from murmura.kernels.proofs.counted_items import CountedItems
-from murmura.kernels.proofs.field import Elements, add_into
+from murmura.kernels.proofs.field import add_into
 from murmura.kernels.proofs.pair_words import PairWords
 from murmura.kernels.proofs.paired_items import PairedItems
+from murmura.kernels.proofs.weighted_items import WeightedPairs
 from murmura.kernels.ranked_items import RankedItems
+from murmura.runtimes.simulation import simulated
 
-LEAST = 5
+LEAST, EPSILON = 5, 4.0
 WORDS_BEFORE = 1_254_104  # of 32 bits, in the form that nothing was proved of
 DEVICE, PAIRS, COUNTS = 0.5, 0.012, 0.002  # the goals, in seconds
 KEY = ProofKey(bytes(32))
@@ -49,29 +55,62 @@ INFO = b"a benchmark"
 class Setting:
     """Both circuits, and who has most."""
 
-    counted: CountedItems
-    paired: PairedItems
-    own: list[Longs]
+    circuits: dict[str, ProvenVector]
+    own: dict[str, list[Longs]]
+    follows: bool  # whether pairs are held against counts
     before: int  # bytes of both exchanges without proofs
+
+    @property
+    def bytes_up(self) -> int:
+        """What leaves a device in both exchanges, but for heads, passes and seals that there were before."""
+        counts, pairs = self.circuits["counts"], self.circuits["pairs"]
+        return payload_bytes(counts, False) + payload_bytes(pairs, self.follows) + 4 * SEED_BYTES
+
+    def anew(self) -> ProvenVector:
+        """The circuit of pairs as a device makes it, which has worked out where words stand once."""
+        pairs = self.circuits["pairs"]
+        assert isinstance(pairs, PairedItems | WeightedPairs)
+        return replace(pairs, words=PairWords(pairs.words.bounds, pairs.words.diagonal))
 
 
 @cache
-def setting() -> Setting:
-    data = world.load().interactions
-    counts = np.asarray(data.item_counts, np.int64)
-    ranked, longest = RankedItems.of(counts, LEAST), int(np.argmax(data.user_counts))
-    rows = data.by_user
-    own = np.unique(rows.index[rows.start[longest] : rows.start[longest + 1]]).astype(np.int64)
+def data() -> Interactions:
+    return world.load().interactions
+
+
+def longest() -> Longs:
+    rows, most = data().by_user, int(np.argmax(data().user_counts))
+    return np.unique(rows.index[rows.start[most] : rows.start[most + 1]]).astype(np.int64)
+
+
+@cache
+def setting(kind: str) -> Setting:
+    return exact() if kind == "exact" else noisy()
+
+
+def exact() -> Setting:
+    counts, own = np.asarray(data().item_counts, np.int64), longest()
+    ranked = RankedItems.of(counts, LEAST)
     counted = CountedItems(len(counts), 1, len(own))
     paired = PairedItems(counted, ranked.items.astype(np.int64), ranked.pairs)
     before = 4 * (1 + len(counts)) + 4 * (1 + WORDS_BEFORE) + 2 * SEED_BYTES
-    return Setting(counted, paired, [own], before)
+    return Setting({"counts": counted, "pairs": paired}, {"counts": [own], "pairs": [own]}, True, before)
 
 
-def bytes_up() -> int:
-    """What leaves a device in both exchanges, but for heads, passes and seals that there were before."""
-    told = setting()
-    return payload_bytes(told.counted, False) + payload_bytes(told.paired, True) + 4 * SEED_BYTES
+def noisy() -> Setting:
+    plan = simulated("fed-ease", {"epsilon": EPSILON, "minimum_cohort": 1, "hopeless": True}).plan(
+        data(), 0, None
+    )
+    circuits, own, before = dict[str, ProvenVector](), dict[str, list[Longs]](), 0
+    for phase in plan.algorithm.phases(plan.info):
+        chain, claim = plan.chains[phase.name], phase.claim
+        assert isinstance(chain, WeightedChain)
+        assert claim is not None
+        circuits[phase.name], mine = chain.product, np.intersect1d(longest(), claim.items)
+        own[phase.name] = [np.searchsorted(claim.items, mine).astype(np.int64)]
+        rounded = rounded_chain(plan.channel, phase, plan.info, plan.info.clients)
+        before += rounded.upload_bytes
+    return Setting(circuits, own, False, before)
 
 
 @dataclass(frozen=True)
@@ -87,10 +126,10 @@ class Sent:
     links: tuple[int | None, int | None]
 
 
-def exchange(circuit: ProvenVector, links: tuple[int | None, int | None]) -> Sent:
-    told, private = setting(), new_key("sealing")
+def exchange(told: Setting, phase: str, links: tuple[int | None, int | None]) -> Sent:
+    private, circuit = new_key("sealing"), told.circuits[phase]
     named = ProvenReport(bytes(16), bytes(32), "benchmark", 0, bytes(16), bytes(32))
-    upload = ProvenUpload(circuit, vector_of(circuit, told.own), os.urandom(32))
+    upload = ProvenUpload(circuit, circuit.vector(told.own[phase]), os.urandom(32))
     half = upload.half()
     first = upload.first(half)
     found = answer(KEY, named, circuit, first, links[0])
@@ -100,17 +139,14 @@ def exchange(circuit: ProvenVector, links: tuple[int | None, int | None]) -> Sen
     return Sent(named, circuit, private, *sealed, first[SEED_BYTES:], links)
 
 
-def vector_of(circuit: ProvenVector, own: list[Longs]) -> Elements:
-    assert isinstance(circuit, CountedItems | PairedItems)
-    return circuit.vector(own)
-
-
 @cache
-def sent(phase: str) -> Sent:
-    counts = exchange(setting().counted, (None, None))
+def sent(kind: str, phase: str) -> Sent:
+    told = setting(kind)
+    counts = exchange(told, "counts", (None, None))
     if phase == "counts":
         return counts
-    return exchange(setting().paired, (take_seed(counts).link, take_vector(counts).link))
+    links = (take_seed(counts).link, take_vector(counts).link) if told.follows else (None, None)
+    return exchange(told, "pairs", links)
 
 
 def take_seed(one: Sent) -> SeedAnswer:
@@ -122,15 +158,14 @@ def take_vector(one: Sent) -> VectorDecision:
     return decide(KEY, one.report, one.circuit, one.committed, payload, one.links[1])
 
 
-def device() -> Work:
-    told = setting()
+def device(kind: str) -> Work:
+    told = setting(kind)
     key = public_key("sealing", new_key("sealing"))
-    challenge, check = bytes(32), bytes(check_bytes(told.paired, True))
+    challenge, check = bytes(32), bytes(check_bytes(told.circuits["pairs"], told.follows))
 
     def work() -> int:
-        layout = PairWords(told.paired.words.bounds)  # a device works it out once
-        circuit = PairedItems(told.counted, told.paired.ranked, layout)
-        upload = ProvenUpload(circuit, circuit.vector(told.own), os.urandom(32))
+        circuit = told.anew()
+        upload = ProvenUpload(circuit, circuit.vector(told.own["pairs"]), os.urandom(32))
         half = upload.half()
         messages = upload.first(half), upload.second(half, challenge, check)
         return sum(len(seal(one, key, INFO)) for one in messages)
@@ -138,12 +173,12 @@ def device() -> Work:
     return work
 
 
-def seed(phase: str) -> Work:
-    return lambda: len(take_seed(sent(phase)).check)
+def seed(kind: str, phase: str) -> Work:
+    return lambda: len(take_seed(sent(kind, phase)).check)
 
 
-def vector(phase: str) -> Work:
-    one = sent(phase)
+def vector(kind: str, phase: str) -> Work:
+    one = sent(kind, phase)
     total = np.zeros(len(take_vector(one).vector), np.uint64)
 
     def work() -> bool:
@@ -154,25 +189,27 @@ def vector(phase: str) -> Work:
     return work
 
 
-def judge_device(mine: int, _: None) -> tuple[str, str]:
-    assert mine == payload_bytes(setting().paired, True) + 2 * SEED_BYTES + 2 * OVERHEAD
-    up, before = bytes_up(), setting().before
+def judge_device(kind: str, mine: int, _: None) -> tuple[str, str]:
+    told = setting(kind)
+    pairs = told.circuits["pairs"]
+    assert mine == payload_bytes(pairs, told.follows) + 2 * SEED_BYTES + 2 * OVERHEAD
+    up, before = told.bytes_up, told.before
     assert up <= before, f"{up:,} bytes must be no more than {before:,}"
-    items, proof = len(setting().own[0]), setting().paired.gadget.proof_length
     return (
-        f"{items:,} items of {setting().counted.items:,}, a proof of {proof} numbers; both exchanges {up:,} "
-        f"bytes, {up / before:.3f} times those without proofs"
+        f"{len(told.own['pairs'][0]):,} items, a proof of {pairs.gadget.proof_length} numbers; both exchanges "
+        f"{up:,} bytes, {up / before:.3f} times those without proofs"
     ), ""
 
 
-def judge_seed(phase: str, mine: int, _: None) -> tuple[str, str]:
-    assert mine == check_bytes(sent(phase).circuit, phase == "pairs")
-    return f"{sent(phase).circuit.length:,} numbers, expanded and checked", ""
+def judge_seed(kind: str, phase: str, mine: int, _: None) -> tuple[str, str]:
+    one = sent(kind, phase)
+    assert mine == check_bytes(one.circuit, one.links[0] is not None)
+    return f"{one.circuit.length:,} numbers, expanded and checked", ""
 
 
-def judge_vector(phase: str, mine: bool, _: None) -> tuple[str, str]:
+def judge_vector(kind: str, phase: str, mine: bool, _: None) -> tuple[str, str]:
     assert mine, "an honest upload must be accepted"
-    return f"{sent(phase).circuit.length:,} numbers, opened, checked and added", ""
+    return f"{sent(kind, phase).circuit.length:,} numbers, opened, checked and added", ""
 
 
 def _row(
@@ -181,16 +218,21 @@ def _row(
     return Benchmark(title=f"proofs: {title}", ours=ours, goal=goal, judge=judge)
 
 
-BENCHMARKS = {
-    "device": _row("one upload of pairs, on the device", device, DEVICE, judge_device),
-    **{
-        f"{name}{role}": _row(
-            f"one upload of {phase}, on the {role} aggregator",
-            partial(work, phase),
+def _rows(kind: str, prefix: str) -> dict[str, Benchmark]:
+    """The device, and each aggregator in both exchanges."""
+    said = {"pairs": ("", PAIRS), "counts": ("counts-", COUNTS)}
+    rows = {
+        f"{prefix}{name}{role}": _row(
+            f"one upload of {kind} {phase}, on the {role} aggregator",
+            partial(work, kind, phase),
             goal,
-            partial(judge, phase),
+            partial(judge, kind, phase),
         )
-        for name, phase, goal in (("", "pairs", PAIRS), ("counts-", "counts", COUNTS))
+        for phase, (name, goal) in said.items()
         for role, work, judge in (("seed", seed, judge_seed), ("vector", vector, judge_vector))
-    },
-}
+    }
+    title = f"one upload of {kind} pairs, on the device"
+    return {f"{prefix}device": _row(title, partial(device, kind), DEVICE, partial(judge_device, kind)), **rows}
+
+
+BENCHMARKS = {**_rows("exact", ""), **_rows("noisy", "noisy-")}

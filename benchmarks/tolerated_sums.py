@@ -4,7 +4,9 @@ Items take part from `least` and `tolerated` owners on, and at most `cap` of one
 --tolerate`). Malicious devices here keep every proof: each counts whole items once, at most `cap` of them. They
 know the counts of an earlier release, and together lift the rarest items they can.
 
-price      P@10 and IC@10 of `fed-ease` with the kept settings, and the items that take part
+price      P@10 and IC@10 of `fed-ease` with the kept settings, and the items that take part; beside them the
+           items that would take part with trimmed groups: `counts` as sums of public groups of at least the
+           minimum, less the largest groups of each item, as many as are tolerated
 reading    people who are the only honest owner of an item that takes part, so that the pairs with it are their
            list; and people of whom their rarest item tells another one for certain
 
@@ -20,9 +22,10 @@ import numpy as np
 
 from benchmarks.exact_sums import pairs_of, write_figures
 from murmura.algorithms import algorithm
+from murmura.algorithms.cooccurrence.cooccurrence import SAFE
 from murmura.algorithms.cooccurrence.counting import evenly
 from murmura.algorithms.cooccurrence.item_model import rarest_rows, telling
-from murmura.core.arrays import Longs
+from murmura.core.arrays import Bools, Longs
 from murmura.core.contract import FederationInfo
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
@@ -37,7 +40,8 @@ from murmura.studies.methods import published_settings
 DATA = {"ml-100k": "fpl", "ml-1m": "fpl:order=day", "amazon-digital-music": "fpl"}
 TOLERATED = (0, 4, None)  # None: the default of a served federation
 LIARS = (0, 1, 4, 10)
-HEAD = ["data", "tolerated", "least", "cap", "P@10", "IC@10", "items"]
+MINIMUM = 100  # people in a group
+HEAD = ["data", "tolerated", "least", "cap", "P@10", "IC@10", "items", "items of trimmed groups"]
 HEAD += [f"{what}, {liars} liars" for what in ("only owners", "told for certain") for liars in LIARS]
 
 
@@ -51,6 +55,20 @@ def lifted(counts: Longs, least: int, liars: int, cap: int) -> Longs:
         left[np.argsort(-left, kind="stable")[:missing]] -= 1
         claimed[item] = least
     return claimed
+
+
+def trimmed(data: Interactions, least: int, tolerated: int, minimum: int = MINIMUM) -> Bools:
+    """(items,) which take part if those have `least` owners who are not in its largest groups.
+
+    A public hash puts people into groups, so that a malicious device is in one of them alone.
+    """
+    groups = max(1, data.n_users // minimum)
+    of = np.random.default_rng(0).permutation(data.n_users) % groups
+    each = np.zeros((groups, data.n_items), np.int64)
+    np.add.at(each, (of[data.user], data.item), 1)
+    few = groups - min(tolerated, groups)
+    taken: Bools = np.sort(each, axis=0)[:few].sum(axis=0) >= least
+    return taken
 
 
 def read(data: Interactions, least: int, liars: int, cap: int) -> tuple[int, int]:
@@ -86,8 +104,19 @@ def cases(name: str, rules: str) -> Iterator[list[object]]:
             capped = train.rows(rows[evenly(train.user[rows].astype(np.int64), used)])
             taken = int((capped.item_counts >= least).sum())
             reads = [read(capped, least, liars, cap) for liars in LIARS]
+            groups = int(
+                trimmed(capped, kept.get("least", SAFE), whole["least"] - kept.get("least", SAFE)).sum()
+            )
             values = [f"{found.values[key]:.6g}" for key in ("P@10", "IC@10")]
-            line = [name, whole["least"] - kept.get("least", 5), least, used or "none", *values, taken]
+            line = [
+                name,
+                whole["least"] - kept.get("least", SAFE),
+                least,
+                used or "none",
+                *values,
+                taken,
+                groups,
+            ]
             yield [*line, *(only for only, _ in reads), *(told for _, told in reads)]
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from murmura.engine.protocol import protocol as protocol
     from murmura.evaluation import Evaluation as Evaluation
     from murmura.report.result_plot import plot as plot
+    from murmura.report.results_frame import read as read
     from murmura.runtimes.simulation import simulate as simulate
     from murmura.studies.compare.comparison_plan import Comparison as Comparison
     from murmura.studies.compare.comparison_plan import EntryMeans as EntryMeans
@@ -72,6 +73,7 @@ _NAMES = {
     "murmura.engine.protocol": "Protocol protocol",
     "murmura.evaluation": "Evaluation",
     "murmura.report.result_plot": "plot",
+    "murmura.report.results_frame": "read",
     "murmura.runtimes.simulation": "simulate",
     "murmura.studies.compare.comparison_plan": "Comparison EntryMeans plan table",
     "murmura.studies.compare.run": "compare",

@@ -10,9 +10,10 @@ import pytest
 
 from murmura.algorithms.cooccurrence.central import PooledEase, PooledItemKnn, PooledOrder
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
-from murmura.algorithms.cooccurrence.item_model import recency, sole_owners
+from murmura.algorithms.cooccurrence.item_model import sole_owners
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.baselines.ease import Ease
+from murmura.baselines.information import recency
 from murmura.baselines.neighbours import ItemKnn
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings

@@ -14,6 +14,7 @@ from murmura.core.interactions import Interactions
 QUICK: dict[str, dict[str, Any]] = {
     "item-knn": {"k": 20},
     "user-knn": {"k": 10},
+    "v-sknn": {"k": 10},
     "ease": {"reg": 10.0},
     "ials": {"factors": 4, "epochs": 5, "reg": 1.0},
     "bpr-mf": {"factors": 4, "epochs": 30},

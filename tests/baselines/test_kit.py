@@ -186,6 +186,7 @@ PAGE = "\n".join((DOCS / page).read_text(encoding="utf-8") for page in ("baselin
 DESCRIBED = [name for name in NAMES if name != "cnmf"]  # which has a page of its own
 SAME = {
     "item-knn": "user-knn",
+    "v-sknn": "user-knn",
     "item-knn-ratings": "user-knn-ratings",
     "svd++": "biased-mf",
     "pooled-item-knn": "pooled-ease",

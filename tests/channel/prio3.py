@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from murmura.channel.proofs import (
+from tests.channel.plain_proofs import (
     FIELD64,
     FIELD128,
     Call,
@@ -55,12 +55,12 @@ def keccak(lanes: list[int], rounds: int = 12) -> list[int]:
 
 
 class TurboShake128:
-    """RFC 9861, with domain 1: bytes of any number from a message."""
+    """RFC 9861: bytes of any number from a message."""
 
     RATE = 168
 
-    def __init__(self, message: bytes) -> None:
-        padded = bytearray(message + b"\x01")
+    def __init__(self, message: bytes, domain: int = 1) -> None:
+        padded = bytearray(message + bytes([domain]))
         padded += bytes(-len(padded) % self.RATE)
         padded[-1] ^= 0x80
         self.lanes, self.left = [0] * 25, b""

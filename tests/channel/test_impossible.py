@@ -110,7 +110,7 @@ def test_without_the_tolerance_of_the_noise_honest_devices_are_accused(
     monkeypatch: pytest.MonkeyPatch, taken_out: str
 ) -> None:
     if taken_out == "numbers":
-        monkeypatch.setattr(chain_module, "_FARTHEST", 0)
+        monkeypatch.setattr(chain_module, "FARTHEST", 0)
     else:
         monkeypatch.setattr(RoundedChain, "noise_length", 0.0)
     assert accused(through(REAL, 30.0)) > 100

@@ -13,11 +13,13 @@ from scipy.stats import norm
 
 from murmura.channel.noise import discrete_gaussian
 from murmura.channel.noise_terms import mu_of
-from murmura.channel.rounded_chain import RoundedChain
-from murmura.core.arrays import Floats
+from murmura.channel.weighted_chain import WeightedChain
+from murmura.core.arrays import Floats, Longs
 from murmura.core.contract import RoundContext
 from murmura.core.interactions import Interactions
 from murmura.engine.visit import visit
+from murmura.kernels.proofs.field import Elements
+from murmura.kernels.proofs.weighted_items import WeightedCounts, off_diagonal
 from murmura.runtimes.simulation import simulated
 from murmura.testing.data import crowd
 
@@ -38,14 +40,23 @@ def scores(data: Interactions, halved: bool) -> tuple[Floats, Floats, float]:
         history, rng = plan.people.history(most, 0), plan.people.rng(most, 0)
         sent = visit(plan.algorithm, phase, context, {}, history, rng, chain).vector
         assert sent is not None
-        assert isinstance(chain, RoundedChain)
-        places = np.flatnonzero((sent > 0) & (chain.sigma > 0))
-        (sigma,) = np.unique(chain.sigma[places]).tolist()
-        hers = sent[places].astype(np.float64)
-        for scored, signal in ((there, hers), (absent, 0 * hers)):
-            noise = discrete_gaussian(sigma, DRAWS * len(places), random.bytes).reshape(DRAWS, -1)
-            scored += (signal + noise / (1 + halved)) @ hers / sigma**2
+        assert isinstance(chain, WeightedChain)
+        for sigma, hers in numbers(chain, sent[1:]):
+            for scored, signal in ((there, hers), (absent, 0 * hers)):
+                noise = discrete_gaussian(sigma, DRAWS * len(hers), random.bytes).reshape(DRAWS, -1)
+                scored += (signal + noise / (1 + halved)) @ hers / sigma**2
     return there, absent, mu_of(EPSILON, plan.noise.delta)
+
+
+def numbers(chain: WeightedChain, released: Elements) -> list[tuple[int, Longs]]:
+    """What somebody adds that is not 0, in steps, by the deviation of the noise in it."""
+    if isinstance(chain.product, WeightedCounts):
+        parts = [(chain.sigma, released.astype(np.int64))]
+    else:
+        G = chain.product.words.unpack_signed(released)
+        off = G[np.triu_indices(len(G), 1)]
+        parts = [(chain.sigma, G.diagonal()), (off_diagonal(chain.sigma), off)]
+    return [(sigma, hers[hers > 0]) for sigma, hers in parts]
 
 
 def advantage(there: Floats, absent: Floats, mu: float) -> tuple[float, float]:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from murmura.channel.proofs import PrimeField, accepts, prove, query
 from murmura.core.arrays import Longs
 from murmura.kernels.proofs.counted_items import CountedItems
 from murmura.kernels.proofs.pair_words import PairWords
 from murmura.kernels.proofs.paired_items import PairedItems
 from tests.channel.plain_circuits import Plain, PlainCounted, PlainPaired
+from tests.channel.plain_proofs import PrimeField, accepts, prove, query
 
 TOY = PrimeField(257, 3, 256)  # 3 generates the whole group
 COUNTED = CountedItems(5, 1, 3)

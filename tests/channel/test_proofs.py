@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.proofs import FIELD64, PrimeField, accepts, product_sum, prove, query, query_length
+from tests.channel.plain_proofs import FIELD64, PrimeField, accepts, product_sum, prove, query, query_length
 from tests.channel.prio3 import (
     Count,
     HigherDegree,

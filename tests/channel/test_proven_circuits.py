@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel import proofs
-from murmura.channel.proofs import FIELD64, Circuit
 from murmura.core.errors import FederationError, SettingError
 from murmura.kernels.proofs.circuit import ProvenVector, accepts, elements, prove, query
 from murmura.kernels.proofs.field import HALF, MODULUS, Elements, added, subtracted
 from murmura.kernels.proofs.products import MOST_CALLS, ProductGadget
 from murmura.kernels.proofs.weighted_items import WeightedCounts
+from tests.channel import plain_proofs as proofs
 from tests.channel import prio3, test_proofs
 from tests.channel.plain_circuits import plain
+from tests.channel.plain_proofs import FIELD64, Circuit
 from tests.channel.proven_worlds import CAP, KINDS, drawn, world
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from murmura.channel.field_shares import expand_numbers, pack_numbers
+from murmura.channel.halves import halves_of
 from murmura.channel.proven_shares import ProvenUpload
 from murmura.device import device as device_module
 from murmura.device import upload as upload_module
 from murmura.kernels.proofs.circuit import ProvenVector
 from murmura.kernels.proofs.counted_items import CountedItems
-from murmura.kernels.proofs.field import MODULUS, Elements
+from murmura.kernels.proofs.field import ELEMENT_BYTES, MODULUS, Elements
 from murmura.kernels.proofs.paired_items import PairedItems
+from murmura.kernels.proofs.weighted_items import WeightedCounts, WeightedPairs
 
 Lie = Callable[[ProvenVector, Elements], Elements]
 
@@ -63,6 +65,63 @@ def other_items(circuit: ProvenVector, vector: Elements) -> Elements:
     return circuit.vector([(own + 1) % circuit.linked if len(own) else own])
 
 
+def released(circuit: ProvenVector, vector: Elements) -> slice:
+    """Where what is summed of a device of one person stands."""
+    if isinstance(circuit, WeightedPairs):
+        return slice(circuit.length - circuit.released_length, circuit.length)
+    assert isinstance(circuit, WeightedCounts)
+    return slice(0, circuit.released_length)
+
+
+def places(circuit: WeightedCounts | WeightedPairs) -> int:
+    """How many items there are."""
+    return circuit.items if isinstance(circuit, WeightedCounts) else len(circuit.words)
+
+
+def much_more(circuit: ProvenVector, vector: Elements) -> Elements:
+    """Of every item, or of the first pair of every word, a quarter of the longest contribution more."""
+    assert isinstance(circuit, WeightedCounts | WeightedPairs)
+    lie = vector.copy()
+    lie[released(circuit, vector)] += np.uint64(circuit.largest // 4)
+    return lie
+
+
+def a_negative(circuit: ProvenVector, vector: Elements) -> Elements:
+    """A number below zero where there was none."""
+    lie = vector.copy()
+    here = released(circuit, vector)
+    lie[here.start + int(np.flatnonzero(vector[here] == 0)[0])] = MODULUS - 1
+    return lie
+
+
+def twice_as_long(circuit: ProvenVector, vector: Elements) -> Elements:
+    """The same history with twice its weight, by bits that say so, and no slack."""
+    assert isinstance(circuit, WeightedCounts | WeightedPairs)
+    larger = replace(circuit, largest=2 * circuit.largest)
+    if isinstance(larger, WeightedPairs):
+        larger = replace(larger, heaviest=2 * larger.heaviest)
+    lie, here = vector.copy(), released(circuit, vector)
+    own = np.flatnonzero(vector[: places(circuit)])
+    lie[here] = larger.released(larger.vector([own]))
+    if isinstance(circuit, WeightedPairs):
+        lie[places(circuit) : 2 * places(circuit)] *= np.uint64(2)
+    return lie
+
+
+def every_item(circuit: ProvenVector, vector: Elements) -> Elements:
+    """All items with the weight of somebody with one: the numbers are in range, their length is not."""
+    assert isinstance(circuit, WeightedCounts | WeightedPairs)
+    one = circuit.vector([np.array([0])])
+    if isinstance(circuit, WeightedCounts):
+        one[: places(circuit)] = one[0]
+        return one
+    one[: places(circuit)] = 1
+    one[places(circuit) : 2 * places(circuit)] = one[places(circuit)]
+    weight = int(one[places(circuit)])
+    one[released(circuit, vector)] = circuit.words.pack(np.arange(places(circuit)), weight)
+    return one
+
+
 @dataclass(frozen=True, eq=False)
 class LyingUpload(ProvenUpload):
     """An upload that its device does not check."""
@@ -85,7 +144,8 @@ class SwappedUpload(LyingUpload):
     """Both aggregators get the half of the seed."""
 
     def half(self) -> bytes:
-        return pack_numbers(expand_numbers(self.seed, self.circuit.length))
+        length = halves_of(self.circuit).half_bytes // ELEMENT_BYTES
+        return pack_numbers(expand_numbers(self.seed, length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +167,7 @@ def lying(
     told: list[int] = []
 
     def made(circuit: ProvenVector, vector: Elements, secret: bytes) -> ProvenUpload:
-        if told or isinstance(circuit, PairedItems) != (phase == "pairs"):
+        if told or isinstance(circuit, PairedItems | WeightedPairs) != (phase == "pairs"):
             return ProvenUpload(circuit, vector, secret)
         told.append(1)
         return kind(circuit, vector if lie is None else lie(circuit, vector), secret)

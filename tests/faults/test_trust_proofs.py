@@ -18,6 +18,7 @@ import pytest
 from murmura.channel.proven_shares import ProvenUpload, VectorDecision, answer, decide
 from murmura.device.device import Device, VisitOutcome
 from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.server.admissions import FORGIVEN
 from murmura.server.aggregator import collection as collection_module
 from murmura.server.aggregator.collection import CollectedRound
 from murmura.wire import wire
@@ -208,26 +209,41 @@ def test_a_device_killed_between_the_steps_goes_on_with_the_same_secret(tmp_path
     assert len(seeds) == 25  # one of them twice
 
 
-def test_refusals_in_two_windows_are_told_to_the_operator_and_bar_nobody(
+def test_refusals_in_two_windows_bar_an_admission_until_they_expire(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An aggregator that lies can make an honest device look false."""
+    """One refusal bars nobody: an aggregator that lies can make an honest device look false."""
     place = world(tmp_path)
 
-    async def scenario() -> None:
-        devices = await place.everyone()
-        own = devices[0].identity.admission
-        assert own is not None
-        for window in range(2):
-            with monkeypatch.context() as wicked:
-                lying(wicked, "counts", lies.five_more)
-                outcomes = await visits(place, devices)
-            assert [one.kind for one in outcomes].count("refused") == 1
-            desk = place.aggregators["vector"].desk
-            assert desk.suspected == ([own.key.public] if window else [])
-            place.clock.now += place.timing.window
-        assert [one.kind for one in await visits(place, devices)] == ["sent"] * 12
+    async def counted(lie: Lie | None = None) -> list[str]:
+        with monkeypatch.context() as wicked:
+            if lie is not None:
+                lying(wicked, "counts", lie)
+            outcomes = await visits(place, devices, None)
+        place.clock.now += place.timing.window
+        for one in place.aggregators.values():
+            one.forget_ended()
+        return [f"{one.kind} {one.why}" for one in outcomes if one.kind != "sent"]
 
+    async def scenario() -> None:
+        devices.extend(await place.everyone())
+        own, desk = devices[0].identity.admission, place.aggregators["vector"].desk
+        assert own is not None
+        for barred in (frozenset[bytes](), frozenset({own.key.public})):
+            (said,) = await counted(lies.five_more)
+            assert "must be" in said
+            assert desk.refused_twice == barred
+        (said,) = await counted()
+        assert "not valid in 2 windows" in said
+        place.start_aggregator("vector")  # it is on the disk
+        place.clock.now += place.timing.window * FORGIVEN
+        for one in place.aggregators.values():
+            one.forget_ended()
+        assert place.aggregators["vector"]._store.rows("SELECT * FROM invalid") == []
+        await place.turn()  # the round that was open is over
+        assert await counted() == []
+
+    devices = list[Device]()
     asyncio.run(scenario())
 
 

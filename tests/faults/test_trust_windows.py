@@ -14,7 +14,7 @@ import pytest
 from murmura.core.contract import Total
 from murmura.core.interactions import Interactions
 from murmura.device.device import Device
-from murmura.server.aggregator.aggregator import Aggregator
+from murmura.server.aggregator.round_register import RoundRegister
 from murmura.server.coordinator.rounds import RoundRunner
 from murmura.wire.refusals import RefusedError
 from tests.faults.malice import counted_items, uploads
@@ -51,7 +51,7 @@ def ask_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def careless_aggregators(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Aggregator, "_check_window", lambda *_: None)
+    monkeypatch.setattr(RoundRegister, "check_window", lambda *_: None)
 
 
 def careless_devices(monkeypatch: pytest.MonkeyPatch) -> None:

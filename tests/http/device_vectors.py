@@ -21,6 +21,8 @@ from murmura.channel.journal import Journal, JournalEntry
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.phase_chains import chain
 from murmura.channel.proven_chain import ProvenChain
+from murmura.channel.rounded_chain import rounded_chain
+from murmura.channel.weighted_chain import WeightedChain
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_model
 from murmura.core.contract import Algorithm, FederationInfo, Phase, RoundContext
@@ -195,12 +197,16 @@ def _normalised(name: str) -> dict[str, Any]:
     context, stages = RoundContext(info, name, ROUND, {}), chain(CHANNEL, phase, info, COHORT, 0.5)
     made = visit(method, phase, context, {}, history_of(CONSENT), Rng(SECRET, ROUND), stages)
     assert made.vector is not None
+    assert isinstance(stages, WeightedChain)
+    readable = rounded_chain(CHANNEL, phase, info, COHORT, 0.5)
     return {
         "settings": as_dict(method),
         "phase": name,
         "multiplier": 0.5,
         "sends": repr((phase.sends.tables, phase.sends.scalars)),
-        "vector": made.vector.tolist(),
+        "proved": pack_numbers(stages.vector(made.update)).hex(),
+        "vector": pack_numbers(made.vector).hex(),
+        "rounded": readable.device(made.update, Rng(SECRET, ROUND), ROUND).tolist(),
         "shown": made.shown.astype(int).tolist(),
     }
 

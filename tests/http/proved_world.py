@@ -1,7 +1,7 @@
-"""The golden federation whose contributions are proved: exact counts, and the pairs that follow them.
+"""The golden federations whose contributions are proved: exact counts and the pairs after them, and noisy ones.
 
-One device of two people takes part in both exchanges; what is secret elsewhere is given here, so that every
-byte can be made again.
+One device of two people takes part in all exchanges; what is secret elsewhere is given here, so that every byte
+can be made again.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.channel.chain import Chain
 from murmura.channel.field_shares import pack_numbers
+from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.proof_keys import ProofKey
 from murmura.channel.proven_shares import ProvenUpload, answer, decide
 from murmura.core.channel import ChannelSettings
@@ -28,7 +29,7 @@ from murmura.engine.visit import Visit, visit
 from murmura.wire import wire
 from murmura.wire.description import FederationDescription
 from murmura.wire.log import manifest_entry, terms_entry
-from murmura.wire.manifest import Download, Manifest
+from murmura.wire.manifest import Download, Manifest, RoundPrivacy
 from murmura.wire.proved_round import ProvedRound, report_of
 from murmura.wire.terms import CatalogueRule, FederationTerms
 from murmura.wire.wire import ShareHead, SharePass
@@ -50,10 +51,13 @@ from tests.http.wire_world import (
 )
 
 METHOD, PHASES = "fed-item-knn", ("counts", "pairs")
+NOISY = ("noisy counts", "noisy pairs")  # exchanges of the second federation
 OWN = (np.array([0, 2, 3, 5], np.int32), np.array([2, 3, 7], np.int32))  # of each person
 ITEM = np.concatenate(OWN)
 HISTORY = History(ITEM, np.ones(len(ITEM)), np.ones(len(ITEM)), np.repeat([0, 1], [4, 3]).astype(np.int32))
-UPLOAD = {"counts": bytes(range(50, 82)), "pairs": bytes(range(150, 182))}  # secrets of the two uploads
+UPLOAD = {  # secrets of the uploads
+    name: bytes(range(first, first + 32)) for name, first in zip((*PHASES, *NOISY), (50, 150, 90, 200))
+}
 SEALING, SIGNING = (SEED_SEALING, VECTOR_SEALING), (SEED, VECTOR)
 
 
@@ -65,18 +69,30 @@ def description() -> FederationDescription:
 
 
 @cache
-def terms() -> FederationTerms:
-    """An invited federation of exact sums."""
+def terms(phase: str = "counts") -> FederationTerms:
+    """An invited federation of exact sums, or of noisy ones."""
     described = description().encode()
-    preset = algorithm(METHOD)(k=3, least=1, power=1.0, discount=0.1)
+    channel = ChannelSettings(channel="secure-sum", minimum_cohort=1, ring=32)
+    preset, noise = algorithm(METHOD)(k=3, least=1, power=1.0, discount=0.1), NoiseTerms()
+    if phase in NOISY:
+        preset = algorithm("fed-ease")(epsilon=4.0, core_items=5, eigenvectors=3)
+        asked = preset.algorithm().phases(description().info)
+        given = replace(channel, epsilon=4.0, delta=0.01)
+        noise = NoiseTerms.of(given, asked, {one.name: 1 for one in asked}, 1)
     return replace(
         wire_world.terms(),
-        method=METHOD,
+        method="fed-ease" if phase in NOISY else METHOD,
         settings=as_dict(preset.algorithm()),
         schedule=as_dict(preset.schedule()),
         catalogue=CatalogueRule("fixed", hashlib.sha256(described).hexdigest(), len(described)),
-        channel=as_dict(ChannelSettings(channel="secure-sum", minimum_cohort=1, ring=32)),
+        channel=as_dict(channel),
+        noise=noise,
     )
+
+
+def name_of(phase: str) -> str:
+    """What a phase is called in its federation."""
+    return phase.removeprefix("noisy ")
 
 
 def counts() -> bytes:
@@ -87,7 +103,7 @@ def counts() -> bytes:
 def info(phase: str) -> FederationInfo:
     """What everybody knows in the round of a phase."""
     described = description()
-    return (described if phase == "counts" else described.with_counts(counts())).info
+    return (described if name_of(phase) == "counts" else described.with_counts(counts())).info
 
 
 @cache
@@ -107,23 +123,31 @@ def manifests() -> dict[str, Manifest]:
     second = replace(
         first, serial=1, round=1, nonce="a1" * 16, previous=first.hash.hex(), phase="pairs", counts=named
     )
-    return {"counts": first, "pairs": second}
+    noisy = [
+        replace(
+            one, terms=terms(NOISY[0]).hash.hex(), privacy=RoundPrivacy.of(terms(NOISY[0]).noise, one.phase)
+        )
+        for one in (first, second)
+    ]
+    noisy[1] = replace(noisy[1], previous=noisy[0].hash.hex())
+    return {"counts": first, "pairs": second, **dict(zip(NOISY, noisy))}
 
 
 def entries() -> list[bytes]:
     """The log."""
-    return [terms_entry(terms().encode()), *(manifest_entry(one.encode()) for one in manifests().values())]
+    return [terms_entry(terms().encode()), *(manifest_entry(manifests()[one].encode()) for one in PHASES)]
 
 
 def chain_of(phase: str) -> Chain:
     """The channel of a phase."""
-    return terms().chain(phase, info(phase), manifests()[phase].largest)
+    return terms(phase).chain(name_of(phase), info(phase), manifests()[phase].largest)
 
 
 def step(phase: str) -> Visit:
     """What the method makes of the device's history."""
-    m, method, declared = manifests()[phase], terms().algorithm(), terms().phase(phase, info(phase))
-    context = RoundContext(info(phase), phase, m.round, {})
+    m, method, name = manifests()[phase], terms(phase).algorithm(), name_of(phase)
+    declared = terms(phase).phase(name, info(phase))
+    context = RoundContext(info(phase), name, m.round, {})
     state = method.client_init(info(phase), HISTORY, Rng(SECRET))
     if phase == "pairs":
         state = step("counts").state
@@ -183,7 +207,7 @@ class GoldenUpload:
 def upload(phase: str) -> GoldenUpload:
     """The upload of a phase."""
     links = upload("counts").links if phase == "pairs" else (None, None)
-    stages, declared = chain_of(phase), terms().phase(phase, info(phase))
+    stages, declared = chain_of(phase), terms(phase).phase(name_of(phase), info(phase))
     circuit = stages.circuit
     assert circuit is not None
     made = ProvenUpload(circuit, stages.vector(step(phase).update), UPLOAD[phase])
@@ -208,6 +232,10 @@ def proved() -> dict[str, Any]:
         "history": {"item": HISTORY.item.tolist(), "person": HISTORY.owners.tolist()},
         "secret": SECRET.tolist(),
         "exchanges": [_exchange(phase) for phase in PHASES],
+        "noisy": {
+            "terms": {"content": terms(NOISY[0]).encode().hex(), "hash": terms(NOISY[0]).hash.hex()},
+            "exchanges": [_exchange(phase) for phase in NOISY],
+        },
     }
 
 

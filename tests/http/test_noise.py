@@ -14,13 +14,14 @@ import pytest
 from murmura.algorithms import algorithm
 from murmura.channel.noise import simulated_noise
 from murmura.channel.noise_terms import NoiseTerms, epsilon_of
-from murmura.channel.rounded_chain import RoundedChain
+from murmura.channel.weighted_chain import WeightedChain
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
 from murmura.core.errors import SettingError
 from murmura.core.settings import as_dict
 from murmura.device.device import TRAINING, Device, VisitOutcome
 from murmura.device.storage import DeviceMemory, InMemoryStorage
+from murmura.kernels.proofs.field import subtracted
 from murmura.server.aggregator.aggregator import Aggregator, Role
 from murmura.wire.manifest import ReleasedSum, RoundPrivacy, SignedManifest
 from murmura.wire.refusals import RefusedError
@@ -149,11 +150,11 @@ def test_a_curious_aggregator_that_takes_its_own_noise_away_meets_all_of_the_oth
         kept = rounds.store.released("counts", rounds.terms.windows.at(world.clock()))
         assert kept is not None
         through = rounds.terms.chain("counts", world.info, world.info.clients)
-        assert isinstance(through, RoundedChain)
-        total = through.ring.server(ReleasedSum.decode(kept).total(through))
-        total -= through.noise(simulated_noise(3)(curious, "counts", 0))
-        step = 1.0 / through.sigma[1] * rounds.terms.noise.of_phase("counts")
-        left = total[1:] * step - _normalised_counts(world)[world.info.listed]
+        assert isinstance(through, WeightedChain)
+        total = ReleasedSum.decode(kept).total(through)
+        own = through.noise(simulated_noise(3)(curious, "counts", 0))
+        without = through.product.steps(subtracted(total, own)) / through.product.largest
+        left = without - _normalised_counts(world)[world.info.listed]
         return left, rounds.terms.noise.of_phase("counts")
 
     drawn = [asyncio.run(rest(tmp_path / str(n))) for n in range(6)]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmura.channel.weighted_chain import WeightedChain
 from murmura.server.aggregator.aggregator import Aggregator, Role
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
@@ -26,6 +27,9 @@ from tests.http.wire_world import mark_of
 
 PROVED: dict[str, Any] = VECTORS["good"]["proved"]
 COUNTS, PAIRS = PROVED["exchanges"]
+
+
+NOISY: dict[str, Any] = PROVED["noisy"]
 
 
 def aggregator(role: Role, folder: Path) -> Aggregator:
@@ -84,6 +88,21 @@ def test_both_exchanges_are_answered_as_the_file_says_and_summed(tmp_path: Path)
             assert report(made, message(PAIRS, kind)).hex() == PAIRS["answers"][kind]
     total = released(seed, vector, PAIRS).total(world.chain_of("pairs"))
     assert world.chain_of("pairs").pack_total(total).hex() == PAIRS["released"]
+
+
+def test_halves_of_noisy_sums_are_answered_decided_and_added_up_as_the_file_says() -> None:
+    for exchange, phase in zip(NOISY["exchanges"], world.NOISY):
+        golden = world.upload(phase)  # both aggregators have answered it
+        assert exchange["answers"] == [golden.answered.hex(), golden.receipt.hex()]
+        assert [share["message"] for share in exchange["shares"]] == [
+            golden.share(kind).hex() for kind in (wire.SEED, wire.VECTOR)
+        ]
+        through, numbers = world.chain_of(phase), np.frombuffer(bytes.fromhex(exchange["released"]), "<u8")
+        assert isinstance(through, WeightedChain)
+        found, breach = through.possible(numbers, 0, 1)
+        assert breach == ""
+        (rows,) = found.update.tables.values()
+        assert 0.5 < np.sqrt((rows.values.astype(np.float64) ** 2).sum()) <= 1
 
 
 def test_terms_and_manifests_are_read_and_the_counts_are_what_was_released(tmp_path: Path) -> None:

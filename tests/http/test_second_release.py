@@ -134,7 +134,8 @@ def test_the_operator_alone_is_told_of_a_count_that_leaps_against_the_last_relea
         await renew(world)
         await world.play(devices)
         grown = (
-            f"item {cold} grew from {world.data.item_counts[cold]} to 40 owners: false histories look like this"
+            f"item {cold} grew from {world.data.item_counts[cold]} to 40 owners: false histories look like "
+            "this; nothing is changed"
         )
         assert world.coordinator.status()["alarm"] == grown
         assert "alarm" not in world.coordinator.about()

@@ -11,24 +11,28 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.core.codec import encode_model
+from murmura.core.contract import FederationInfo
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import training_rows
+from murmura.server.coordinator.setup import guarded
 from tests.http.network import people
 from tests.http.processes import get, served, write_table
 
 pytestmark = pytest.mark.process
 
-SEED, USERS, ALONE, TOP = 11, 12, 2, 5
+SEED, ALONE, TOP = 11, 2, 5
 SUMS = {"least": 2, "k": 10, "power": 2.0, "pi": 0.5}
 
 
-def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path) -> None:
-    table = write_table(people(USERS, 30), tmp_path / "likes.csv")
+@pytest.mark.parametrize("users", [12, pytest.param(100, marks=pytest.mark.slow)])
+def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path, users: int) -> None:
+    """Each device proves what it adds; the simulation leaves the arithmetic of proofs out."""
+    table = write_table(people(users, 30), tmp_path / "likes.csv")
     settings = [word for key, value in SUMS.items() for word in ("-S", f"{key}={value}")]
     timing = ("--round-seconds", 600, "--hold", 0, "--spread", 0)
-    begin = ("--wait-for", USERS, "--seed", SEED, "--start", "--tolerate", 0)
+    begin = ("--wait-for", users, "--seed", SEED, "--start", "--tolerate", 0)
     with served(
         tmp_path, "--like", table, "--model", "fed-item-knn", *settings, *timing, *begin, "--exact"
     ) as here:
@@ -37,7 +41,7 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
             where = ("--state", tmp_path / f"device-{client}", "--simulate", f"{SEED}:{client}")
             words = ("--user", client, "--minimum", 10, "--top", TOP)
             here.processes.start(f"device-{client}", "join", link, *where, *own, *words)
-        invited = ("--invitations", here.invite_file(USERS - ALONE))
+        invited = ("--invitations", here.invite_file(users - ALONE))
         here.processes.start("fleet", "devices", here.url, "--first", ALONE, "--seed", SEED, *own, *invited)
         for name in ("device-0", "device-1", "fleet"):
             here.processes.wait(name)
@@ -51,10 +55,12 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
     assert "who admits: an aggregator's operator, who with this server's could fill a sum;" in who[0]
     assert "who admits: this folder's owner, who with the coordinator's could fill a sum;" in who[1]
     assert "this aggregator admits nobody" in who[2]
-    preset = algorithm("fed-item-knn")(**SUMS, minimum_cohort=10)
+    data = training_rows(str(table), "")
+    asked = algorithm("fed-item-knn")(**SUMS, minimum_cohort=10)
+    preset, _ = guarded(asked, FederationInfo.of(data), 0)
     plan = Plan(
         preset.algorithm(),
-        data := training_rows(str(table), ""),
+        data,
         preset.schedule(),
         consent=preset.consent(),
         channel=preset.channel_settings(),

@@ -20,7 +20,7 @@ from murmura.core.settings import as_dict
 from murmura.device.device import Device, VisitOutcome
 from murmura.device.storage import DeviceMemory
 from murmura.server.admissions import AdmissionDesk
-from murmura.server.aggregator.aggregator import Aggregator
+from murmura.server.aggregator.round_register import RoundRegister
 from murmura.server.coordinator.setup import RoundTiming
 from murmura.server.database import ServerDatabase, Statement
 from murmura.wire.refusals import RefusedError
@@ -148,7 +148,7 @@ def test_an_aggregator_releases_one_sum_in_a_window(
     world = World(tmp_path, people(), settings=PRIOR)
     monkeypatch.setattr(Device, "_unasked", lambda *_: None)  # the devices would answer
     if not looks:
-        monkeypatch.setattr(Aggregator, "_check_window", lambda *_: None)
+        monkeypatch.setattr(RoundRegister, "check_window", lambda *_: None)
 
     def thrown_away(*_: object) -> None:
         raise FederationError("the sum was thrown away.")
@@ -187,8 +187,9 @@ def test_a_manifest_of_another_window_is_refused_by_devices_and_aggregators(tmp_
             await devices[0].take_part(HttpReply(200, envelope(world, canonical(plain), before=before)))
         assert refused.value.code == "forged"
         manifest = replace(live.manifest, window=1)
+        seed, phase = world.aggregators["seed"], world.setup.itinerary().setup[0]
         with pytest.raises(RefusedError, match="must lie in the window of its time, but says 1"):
-            world.aggregators["seed"]._check_window(manifest, world.setup.itinerary().setup[0])
+            seed._rounds.check_window(seed.terms.windows, manifest, phase, world.clock.now)
 
     asyncio.run(scenario())
 

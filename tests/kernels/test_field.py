@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from murmura.channel.proofs import FIELD64, values_of
 from murmura.kernels.proofs import field
 from murmura.kernels.proofs.field import MODULUS, Elements
 from murmura.kernels.proofs.products import transform
+from tests.channel.plain_proofs import FIELD64, values_of
 
 EDGES = [0, 1, 2, 2**32 - 1, 2**32, 2**32 + 1, 2**63 - 1, 2**63, MODULUS - 2**32, MODULUS - 2, MODULUS - 1]
 

@@ -48,7 +48,8 @@ def tried() -> dict[str, list[KnownTrials]]:
     """What is kept of every model the rule is for, the sizes as the check wrote them."""
     found: dict[str, list[KnownTrials]] = {}
     for row in kept_rows():
-        sizes = Sizes(int(row["users"]), int(row["items"]), int(row["rows"]), row["times"] == "True")
+        has = [row[part] == "True" for part in ("times", "features")]
+        sizes = Sizes(int(row["users"]), int(row["items"]), int(row["rows"]), *has)
         where = {key: row[key] for key in ("data", "protocol", "model", "metric")}
         trials = read_history(RESULTS / "searches.csv", **where)
         one = known_trials(row["model"], row["protocol"], row["data"], sizes, trials)
@@ -62,13 +63,6 @@ def test_reg_is_a_rung_and_grows_with_the_rows() -> None:
     assert regs == sorted(regs)
     assert set(regs) <= set(LADDER)
     assert len(set(regs)) > 2
-
-
-def test_long_histories_are_those_of_sixty_rows_and_more() -> None:
-    assert not Sizes(100, 10, 5_999).long
-    assert Sizes(100, 10, 6_000).long
-    assert by_rule("user-knn", FEW) != by_rule("user-knn", LONG)
-    assert not Sizes(0, 0, 1).long or by_rule("user-knn", Sizes(0, 0, 1))  # nobody: no division by 0
 
 
 @pytest.mark.parametrize("model", sorted(RULES))
@@ -150,19 +144,20 @@ def test_a_peeking_rule_would_be_seen(tried: dict[str, list[KnownTrials]]) -> No
     assert seen
 
 
-def test_two_states_of_one_data_set_are_left_out_together(tried: dict[str, list[KnownTrials]]) -> None:
+def test_all_of_movielens_is_left_out_together(tried: dict[str, list[KnownTrials]]) -> None:
     data = {one.data: one.family for one in tried["ease"]}
-    assert data["ml-latest-small-2016"] == data["ml-latest-small"] != data["ml-100k"]
+    assert len({data[name] for name in ("ml-latest-small-2016", "ml-latest-small", "ml-100k", "ml-1m")}) == 1
+    assert len(set(data.values())) == 5
 
 
 @pytest.mark.slow
 def test_compare_takes_the_rule_where_nothing_is_kept_and_says_so(tmp_path: Path) -> None:
-    models = {"mostpop": {}, "ease": {}, "mine": {"name": "user-knn", "k": 5}}
+    models = {"mostpop": {}, "ease": {}, "mine": {"name": "item-knn", "k": 5}}
     ready = plan(small_world(), "default", models)
     sizes = Sizes.of(ready.prepared.split.train)
     by_label = {entry.label: entry for entry in ready.entries}
     assert by_label["ease"].settings == resolved_settings("ease", by_rule("ease", sizes))
-    assert by_label["mine"].settings == resolved_settings("user-knn", {**by_rule("user-knn", sizes), "k": 5})
+    assert by_label["mine"].settings == resolved_settings("item-knn", {**by_rule("item-knn", sizes), "k": 5})
     assert ready.settings_source["by rule"] == ["ease", "mine"]
     list(compare(ready, tmp_path / "c"))
     kept = json.loads((tmp_path / "c" / "rule.json").read_text())
@@ -172,6 +167,7 @@ def test_compare_takes_the_rule_where_nothing_is_kept_and_says_so(tmp_path: Path
         "items": sizes.items,
         "rows": len(ready.prepared.split.train),
         "times": True,
+        "features": False,
     }
     page = build(tmp_path / "c").read_text(encoding="utf-8")
     assert rule_sentence(kept) in page

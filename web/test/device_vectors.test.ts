@@ -11,6 +11,7 @@ import { mark, message, spelled, table } from "../src/message/declaration.ts";
 import { Cfpl } from "../src/methods/cfpl.ts";
 import { Cooccurrence } from "../src/methods/cooccurrence.ts";
 import { methodOf } from "../src/methods/registry.ts";
+import { claimOf } from "../src/device/training.ts";
 import type { History } from "../src/methods/method.ts";
 import { RankedItems } from "../src/methods/ranked_items.ts";
 import { Rng } from "../src/numerics/philox.ts";
@@ -86,9 +87,15 @@ test.each(golden.normalised as Plain[])("a visit of sums that bear noise, $phase
   const history = own({ consent: Float64Array.from(golden.consents) });
   const context = { info: known, phase: phase.name, round: golden.round, model: {} };
   const { update } = method.clientStep(context, {}, history, rng);
+  const channel = channelSettings(golden.channel);
+  const claim = claimOf(phase, { channel, largest: golden.cohort, multiplier })!;
+  const proved = provenVector(claim, update.own!);
+  expect(toHex(packed(proved))).toBe(plain.proved);
+  expect(toHex(packed(plainVector(claim, proved)))).toBe(plain.vector);
+  const open = { ...channel, channel: "readable" as const };
+  expect(claimOf(phase, { channel: open, largest: golden.cohort, multiplier })).toBeNull();
   const of = { sends: phase.sends, repeats: false, longest: phase.longest, cohort: golden.cohort, multiplier };
-  const vector = Chain.of(channelSettings(golden.channel), known, of).device(update, rng, golden.round);
-  expect([...vector]).toEqual(plain.vector);
+  expect([...Chain.of(channel, known, of).device(update, rng, golden.round)]).toEqual(plain.rounded);
   expect(method.clientDiscloses(phase, update, history).map(Number)).toEqual(plain.shown);
 });
 

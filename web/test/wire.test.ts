@@ -18,7 +18,7 @@ import { oversize, type Transport } from "../src/protocol/transport.ts";
 import { checkGrown, fetchTerms, verified } from "../src/protocol/trust.ts";
 import { Downloads } from "../src/device/downloads.ts";
 import { ProvedHalf } from "../src/device/proved_half.ts";
-import { here, phaseOf } from "../src/device/training.ts";
+import { claimOf, here, phaseOf } from "../src/device/training.ts";
 import { circuitOf } from "../src/proofs/claims.ts";
 import { packed } from "../src/proofs/field.ts";
 import { RefusedError } from "../src/refusals.ts";
@@ -167,22 +167,31 @@ test.each(good.shares as Plain[])("share $kind is sealed to the last byte", asyn
 
 /** A vector of the proved federation: of a device of two people, which the page never has. */
 async function provedUpload(plain: Plain) {
-  const content = await FederationTerms.decode(hex(good.proved.terms.content));
+  const noisy = plain.parameters.startsWith("weighted");
+  const content = await FederationTerms.decode(hex((noisy ? good.proved.noisy : good.proved).terms.content));
   const phase: string = JSON.parse(plain.manifest).phase;
   const { info } = readDescription(hex(good.proved.description));
   const counts = phase === "pairs" ? readCounts(hex(good.proved.counts), info.items) : null;
   const exchange = phaseOf(content.fields, phase, { ...info, counts });
-  const circuit = circuitOf(exchange.claim!);
+  const multiplier = content.fields.noise.multipliers[phase] ?? 0;
+  const claim = claimOf(exchange, {
+    channel: content.channel,
+    largest: JSON.parse(plain.manifest).largest,
+    multiplier,
+  })!;
+  const circuit = circuitOf(claim);
+  const { items } = claim.kind === "pairs" ? claim.counted : claim;
   const { item, person } = good.proved.history;
-  const own = [0, 1].map((one) =>
-    item.filter((_: number, n: number) => person[n] === one).map((shown: number) => info.listed.indexOf(shown)),
-  );
+  const own = [0, 1].map((one) => {
+    const mine = item.filter((_: number, n: number) => person[n] === one);
+    return Array.from(items.keys()).filter((place) => mine.includes(items[place]));
+  });
   const vector = circuit.vector(own);
-  const half = await ProvedHalf.of(exchange, vector, hex(plain.secret_of_upload), here);
+  const half = await ProvedHalf.of(exchange, claim, vector, hex(plain.secret_of_upload), here);
   return { circuit, vector, half, seed: content.fields.seed_aggregator!, receiver: content.fields.vector_aggregator! };
 }
 
-test.each(good.proved.exchanges as Plain[])(
+test.each([...good.proved.exchanges, ...good.proved.noisy.exchanges] as Plain[])(
   "proved shares are sealed to the last byte, %#",
   async (...[plain]: Plain[]) => {
     const { circuit, vector, half, seed, receiver } = await provedUpload(plain);

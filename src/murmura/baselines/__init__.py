@@ -27,6 +27,7 @@ BASELINES: Registry[type[Baseline]] = Registry(
         "mostpop": "murmura.baselines.unpersonalised:MostPop",
         "mostpop-by-feature": "murmura.baselines.unpersonalised:MostPopByFeature",
         "user-knn": "murmura.baselines.neighbours:UserKnn",
+        "v-sknn": "murmura.baselines.neighbours:VSknn",
         "item-knn": "murmura.baselines.neighbours:ItemKnn",
         "ease": "murmura.baselines.ease:Ease",
         "ials": "murmura.baselines.ials:Ials",

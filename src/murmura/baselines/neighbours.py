@@ -8,12 +8,13 @@ recommendation for very large scale binary rated datasets (RecSys 2013). Both de
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from murmura.baselines.base import Baseline, RankingModel, popularity
+from murmura.baselines.information import InformedBaseline, InformedModel, Share
 from murmura.baselines.shared_models import OwnItemTerms
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.errors import SettingError
@@ -21,55 +22,32 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, ScoreTerms
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, Fraction, NonNegative, Positive, settings
-from murmura.kernels.similarity import Measure, nearest_rows, similar_rows, with_row
+from murmura.kernels.similarity import Measure, most_shared, nearest_rows, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, product_rows
-
-ONE = np.zeros(1, np.int32)  # the row of someone new
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourModel(RankingModel):
+class NeighbourModel(InformedModel):
     """A sparse table of votes, and the histories it meets."""
 
-    history: Sparse  # (users, items) x_ui
-    votes: Sparse  # (users, users) or (items, items)
     method: Neighbours
+    votes: Sparse  # (users, users) or (items, items)
 
     def arrays(self) -> Arrays:
-        """The votes, and x."""
+        """The votes."""
         start, column, value = self.votes
-        return {"start": start, "column": column, "value": value, "history": self.history.value}
+        return {"start": start, "column": column, "value": value}
 
     @classmethod
     def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
         """From the votes."""
-        history = Sparse.of(train.by_user.start, train.by_user.index, arrays["history"])
-        return cls(train, history, Sparse.of(arrays["start"], arrays["column"], arrays["value"]), method)
-
-
-class NeighbourMethod(Baseline):
-    """Neighbours vote: the users most similar to a user, or the items most similar to an item."""
-
-    seeded = False
-    by_user: ClassVar[bool]
-
-    @abstractmethod
-    def voters(self, rows: Sparse, n_columns: int, progress: Progress = SILENT, first: int = 0) -> Sparse:
-        """The neighbours of every row from `first` on, with the weight of their votes."""
-
-    def votes(self, train: Interactions, progress: Progress, binary: bool = False) -> Sparse:
-        """By user, row u holds her neighbours; by item, row j holds the items that have j among theirs.
-
-        That table is turned round, as scoring walks from source to target.
-        """
-        if self.by_user:
-            return self.voters(Sparse.of_rows(train.by_user, binary), train.n_items, progress)
-        votes = self.voters(Sparse.of_rows(train.by_item, binary), train.n_users, progress)
-        return votes.transpose(train.n_items)
+        votes = Sparse.of(arrays["start"], arrays["column"], arrays["value"])
+        used = method.used(train)
+        return cls(train, method.ranked(used, method.table(used)), method, votes)
 
 
 @settings
-class Neighbours(NeighbourMethod):
+class Neighbours(InformedBaseline):
     """The k rows b most similar to a row a, whole, with zeros where they have no entry.
 
     cosine: a . b / (|a|^(2 asymmetry) |b|^(2 - 2 asymmetry) + shrink); the others are in `kernels.similarity`.
@@ -77,6 +55,7 @@ class Neighbours(NeighbourMethod):
     weighs its similarity to the given power.
     """
 
+    seeded = False
     model: ClassVar[type[NeighbourModel]]
     k: Count = 100  # neighbours that vote
     asymmetry: Fraction = 0.5  # of the cosine: 0.5 is the plain one; above it long histories weigh more
@@ -92,90 +71,94 @@ class Neighbours(NeighbourMethod):
                 f"{self.asymmetry:g} with '{self.similarity}'; leave it out."
             )
 
-    def voters(self, rows: Sparse, n_columns: int, progress: Progress = SILENT, first: int = 0) -> Sparse:
-        """By the cosine, of all rows, or by another measure; the weight is the similarity to the power."""
+    def table(self, used: Interactions) -> Sparse:
+        """x: (users, items)."""
+        return Sparse.of_rows(used.by_user, self.values == "binary")
+
+    def near(self, rows: Sparse, n_columns: int, progress: Progress = SILENT, first: int = 0) -> Sparse:
+        """The neighbours of every row, by another measure than the cosine from `first` on."""
         if self.similarity == "cosine":
-            near = nearest_rows(rows, n_columns, self.k, self.asymmetry, self.shrink, progress)
-        else:
-            near = similar_rows(rows, n_columns, self.k, self.similarity, False, self.shrink, first, progress)
+            return nearest_rows(rows, n_columns, self.k, self.asymmetry, self.shrink, progress)
+        return similar_rows(rows, n_columns, self.k, self.similarity, False, self.shrink, first, progress)
+
+    def weighed(self, near: Sparse) -> Sparse:
+        """Similarities as votes."""
         return Sparse.of(near.start, near.column, near.value**self.power)
+
+    @abstractmethod
+    def votes(self, used: Interactions, progress: Progress) -> Sparse:
+        """By user, row u holds her neighbours; by item, row j holds the items for which j votes."""
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> NeighbourModel:
         """Find the neighbours."""
-        binary = self.values == "binary"
-        return self.model(
-            train, Sparse.of_rows(train.by_user, binary), self.votes(train, progress, binary), self
-        )
+        used = self.used(train)
+        return self.model(train, self.ranked(used, self.table(used)), self, self.votes(used, progress))
 
 
 @dataclass(frozen=True, eq=False)
 class UserKnnModel(NeighbourModel):
     """Votes by user: row u holds her neighbours v."""
 
-    def score(self, users: Ints) -> Singles:
-        """score(u, i) = sum over v in N(u) of s_uv ^ power * x_vi."""
-        return product_rows(users, self.votes, self.history, self.train.n_items)
+    method: UserKnn
 
-    def score_history(self, items: Ints) -> Singles:
-        """The same sum for someone new: her k nearest users are found on the spot; popularity without items."""
-        own = np.unique(items)
-        if not len(own):
-            return popularity(self.train)
-        scores: Singles = product_rows(ONE, self._nearest_to(own), self.history, self.train.n_items)[0]
-        return scores
+    @cached_property
+    def x(self) -> Sparse:
+        """What neighbours vote for: (users, items), no item newer than another."""
+        return self.method.table(self.method.used(self.train))
 
-    def terms(self, user: int) -> ScoreTerms:
+    def score_rows(self, users: Ints, history: Sparse) -> Singles:
+        """score(u, i) = sum over v in N(u) of s_uv ^ power * x_vi; of someone new neighbours are found here."""
+        votes = self.votes if history is self.history else self._nearest_to(history)
+        return product_rows(users, votes, self.x, self.train.n_items)
+
+    def terms(self, user: int) -> ScoreTerms | None:
         """s_uv ^ power * x_vi for each of her neighbours v."""
         mine = slice(self.votes.start[user], self.votes.start[user + 1])
         return self._voter_terms(self.votes.column[mine], self.votes.value[mine])
 
-    def terms_history(self, items: Ints, time: Longs | None = None) -> ScoreTerms:
+    def terms_history(self, items: Ints, time: Longs | None = None) -> ScoreTerms | None:
         """The same for someone new; popularity without items."""
-        own = np.unique(items)
+        own, weight = self.weighted_history(items, time)
         if not len(own):
-            return ScoreTerms.of_popularity(popularity(self.train))
-        near = self._nearest_to(own)
+            return ScoreTerms.of_popularity(self.counts)
+        near = self._nearest_to(Sparse.of(np.array([0, len(own)]), own, weight))
         return self._voter_terms(near.column, near.value)
 
-    def _voter_terms(self, voters: Ints, weights: Floats) -> ScoreTerms:
+    def _voter_terms(self, voters: Ints, weights: Floats) -> ScoreTerms | None:
+        if self.method.discount:
+            return None
         names = tuple(f"user {label}" for label in self.train.users.labels[voters].tolist())
-        return ScoreTerms(names, np.zeros(0), weighted_rows(self.history, voters, weights, self.train.n_items))
+        return ScoreTerms(names, np.zeros(0), weighted_rows(self.x, voters, weights, self.train.n_items))
 
-    def _nearest_to(self, own: Ints) -> Sparse:
-        """The votes of the k users most similar to someone with these items, each of value 1."""
-        method, n_users = self.method, self.train.n_users
+    def _nearest_to(self, history: Sparse) -> Sparse:
+        """The votes of the k users most similar to someone with one row of weighted items."""
+        method, n_users, own = self.method, self.train.n_users, history.column
         if method.similarity != "cosine":
-            grown = with_row(self.history, own.astype(np.int32), np.ones(len(own)))
-            return method.voters(grown, self.train.n_items, first=n_users)
-        mine = np.isin(self.history.column, own)
-        user = np.repeat(np.arange(n_users), np.diff(self.history.start))
-        dot = np.bincount(user[mine], self.history.value[mine], minlength=n_users)
-        others = self.history.squares() ** (1 - method.asymmetry)
+            grown = with_row(self.x, own, history.value)
+            return method.weighed(method.near(grown, self.train.n_items, first=n_users))
+        weight = np.zeros(self.train.n_items)
+        weight[own] = history.value
+        user = np.repeat(np.arange(n_users), np.diff(self.x.start))
+        dot = np.bincount(user, self.x.value * weight[self.x.column], minlength=n_users)
+        others = self.x.squares() ** (1 - method.asymmetry)
         met = np.flatnonzero(dot > 0)
-        similarity = dot[met] / (len(own) ** method.asymmetry * others[met] + method.shrink)
+        length = float((history.value**2).sum())
+        similarity = dot[met] / (length**method.asymmetry * others[met] + method.shrink)
         best = np.lexsort((met, -similarity))[: method.k]
-        return Sparse.of(np.array([0, len(best)]), met[best], similarity[best] ** method.power)
+        near = Sparse.of(np.array([0, len(best)]), met[best], similarity[best])
+        return method.weighed_by_user(method.weighed(near), history, self.x)
 
 
 @dataclass(frozen=True, eq=False)
-class ItemKnnModel(NeighbourModel, OwnItemTerms):
-    """Votes by source: row j holds the items i that have j among their neighbours."""
+class ItemKnnModel(OwnItemTerms, NeighbourModel):
+    """Votes by source: row j holds the items i for which j votes."""
 
-    def score(self, users: Ints) -> Singles:
+    def score_rows(self, users: Ints, history: Sparse) -> Singles:
         """score(u, i) = sum over j in N(i) of s_ij ^ power * x_uj."""
-        return product_rows(users, self.history, self.votes, self.train.n_items)
-
-    def score_history(self, items: Ints) -> Singles:
-        """The same sum over the given items, each with x = 1; popularity for an empty history."""
-        own = np.unique(items)
-        if not len(own):
-            return popularity(self.train)
-        history = Sparse.of(np.array([0, len(own)]), own, np.ones(len(own)))
-        scores: Singles = product_rows(ONE, history, self.votes, self.train.n_items)[0]
-        return scores
+        return product_rows(users, history, self.votes, self.train.n_items)
 
     def weights_of(self, own: Ints) -> Floats:
-        """s_ij ^ power of the items i that have j among their neighbours."""
+        """s_ij ^ power of the items i for which j votes."""
         return weighted_rows(self.votes, own, np.ones(len(own)), self.train.n_items)
 
 
@@ -194,13 +177,62 @@ class UserKnn(Neighbours):
 
     name = "user-knn"
     model = UserKnnModel
-    by_user = True
+    newest: bool = False  # whether a vote counts as much as, by recency, the newest item both have
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.similarity != "cosine" and self.recency:
+            raise SettingError(
+                f"user-knn.recency must be 0 unless similarity is 'cosine', but it is {self.recency:g} with "
+                f"'{self.similarity}'; leave it out."
+            )
+
+    def votes(self, used: Interactions, progress: Progress) -> Sparse:
+        """Users are compared as lists are ranked: the newest items of who asks count most."""
+        x = self.table(used)
+        asking = self.ranked(used, x)
+        if not self.recency:
+            near = self.near(x, used.n_items, progress)
+        else:
+            near = nearest_rows(x, used.n_items, self.k, self.asymmetry, self.shrink, progress, asking)
+        return self.weighed_by_user(self.weighed(near), asking, x)
+
+    def weighed_by_user(self, votes: Sparse, asking: Sparse, x: Sparse) -> Sparse:
+        """Votes, each times the weight of the person who votes, and of the newest item that is shared."""
+        value = votes.value * np.maximum(np.diff(x.start)[votes.column], 1.0) ** -self.person_weight
+        if self.newest:
+            value = value * most_shared(votes, asking, x)
+        return Sparse.of(votes.start, votes.column, value)
+
+
+@settings
+class VSknn(UserKnn):
+    """V-SKNN (Ludewig and Jannach, UMUAI 2018): the newest items weigh most where people are compared.
+
+    A history is one session, and all people are compared, not the newest thousand. Decays are 1 / (1 + g).
+    """
+
+    name = "v-sknn"
+    asymmetry: Fraction = 1.0  # as in the paper, the length of a neighbour's history does not count
+    recency: Share = 1.0  # an item followed by g newer ones counts (1 + g)^-recency
+    newest: bool = True  # whether a vote counts as much as, by recency, the newest item both have
+    values: Literal["raw", "binary"] = "binary"  # the values as they come, or 1 for every row
 
 
 @settings
 class ItemKnn(Neighbours):
-    """The k most similar items of every item vote for it."""
+    """The k most similar items of every item vote for it, or each item for the k most similar ones."""
 
     name = "item-knn"
     model = ItemKnnModel
-    by_user = False
+    features: NonNegative = 0.0  # how much the cosine of two items by public features adds to their product
+    cut: Literal["candidate", "own"] = "candidate"  # whose k neighbours: those of the item ranked, or of hers
+
+    def votes(self, used: Interactions, progress: Progress) -> Sparse:
+        """Row j: whose neighbour j is (Sarwar et al.), or its own neighbours (Deshpande and Karypis, 2004)."""
+        people = self.with_features(self.personal(self.table(used), 0.5), used, self.features)
+        rows, n_columns = people.transpose(used.n_items), len(people.start) - 1
+        if self.cut == "candidate":
+            return self.weighed(self.near(rows, n_columns, progress)).transpose(used.n_items)
+        turned = replace(self, asymmetry=1 - self.asymmetry)
+        return self.weighed(turned.near(rows, n_columns, progress))

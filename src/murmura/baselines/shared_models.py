@@ -11,12 +11,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.baselines.base import RankingModel, popularity
+from murmura.baselines.information import InformedModel
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.model import ScoreTerms
 from murmura.core.rng import Purpose, Rng, server_secret
-from murmura.kernels.sparse import Sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,26 +64,27 @@ def normal_tables(seed: int, std: float, *shapes: tuple[int, ...]) -> list[Singl
     return [(std * stream.normals(int(np.prod(shape)))).reshape(shape).astype(np.float32) for shape in shapes]
 
 
-class OwnItemTerms(RankingModel):
+class OwnItemTerms(InformedModel):
     """score(u, i) = sum over her items j of x_uj w_ji."""
-
-    history: Sparse  # (users, items) x_uj
 
     @abstractmethod
     def weights_of(self, own: Ints) -> Floats:
         """The rows w_j of some items: (own, items)."""
 
-    def terms(self, user: int) -> ScoreTerms:
+    def terms(self, user: int) -> ScoreTerms | None:
         """x_uj w_ji for each of her items j."""
         mine = slice(self.history.start[user], self.history.start[user + 1])
         return self._terms(self.history.column[mine], self.history.value[mine])
 
-    def terms_history(self, items: Ints, time: Longs | None = None) -> ScoreTerms:
-        """The same for the given items, each with x = 1."""
-        own = np.unique(items).astype(np.int32)
-        return self._terms(own, np.ones(len(own)))
+    def terms_history(self, items: Ints, time: Longs | None = None) -> ScoreTerms | None:
+        """The same for the given items, each with x = 1, or less the older it is."""
+        return self._terms(*self.weighted_history(items, time))
 
-    def _terms(self, own: Ints, x: Floats) -> ScoreTerms:
+    def _terms(self, own: NDArray[Any], x: Floats) -> ScoreTerms | None:
         if not len(own):
-            return ScoreTerms.of_popularity(popularity(self.train))
-        return ScoreTerms.of_items(own, self.train.items.labels, x[:, None] * self.weights_of(own))
+            return ScoreTerms.of_popularity(self.counts)
+        if self.method.discount:
+            return None
+        codes: Ints = own.astype(np.int32)
+        weights: Floats = x[:, None] * self.weights_of(codes)
+        return ScoreTerms.of_items(codes, self.train.items.labels, weights)

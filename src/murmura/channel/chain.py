@@ -1,8 +1,8 @@
 """The channel of one phase: stages with two halves. A device runs them in order, the server undoes them.
 
-There are two kinds. A phase that proves a claim has a `ProvenChain`: whole numbers that nothing changes. All
-others have a `RoundedChain`, which clips and rounds. `phase_chains.chain` makes the one that a phase needs. An
-algorithm knows of none of the stages.
+A phase that proves a claim has a `ProvenChain`, of whole numbers that nothing changes, or a `WeightedChain`,
+where noise is added. All others have a `RoundedChain`, which clips and rounds. `phase_chains.chain` makes the
+one that a phase needs. An algorithm knows of none of the stages.
 
 A sum is believed only as far as honest devices can have made it.
 """
@@ -25,10 +25,10 @@ from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Total
 from murmura.core.errors import FederationError
-from murmura.core.kernel import CompiledChannel, VectorSlice
+from murmura.core.kernel import CompiledChannel, VectorSlice, WeightedSum
 from murmura.core.rng import Rng
 from murmura.core.update import Update
-from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.kernels.proofs.circuit import Circuit
 
 ROLES = ("seed", "vector")  # the two aggregators
 
@@ -46,8 +46,13 @@ class Chain(CompiledChannel):
     source: NoiseSource | None = field(default=None, kw_only=True)
 
     @property
-    def circuit(self) -> ProvenVector | None:
+    def circuit(self) -> Circuit | None:
         """What a device proves of its vector to two aggregators; None: nothing."""
+        return None
+
+    @property
+    def weighted(self) -> WeightedSum | None:
+        """What is summed where each person has one weight."""
         return None
 
     @property
@@ -140,6 +145,11 @@ class ChainOfSum(CompiledChannel):
     def words(self) -> int:
         """The length of a vector."""
         return self.chain.words
+
+    @property
+    def weighted(self) -> WeightedSum | None:
+        """What is summed where each person has one weight."""
+        return self.chain.weighted
 
     def block(self, round: int) -> Ints:
         """The items whose rows travel."""

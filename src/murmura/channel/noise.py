@@ -20,6 +20,7 @@ from murmura.core.arrays import Bools, Longs
 
 NoiseSource = Callable[[str, str, int], Entropy]  # of an aggregator's role, a phase and a round
 SMALLEST, LARGEST = 16, 1 << 13  # of sigma, in steps: below, discrete is not Gaussian; above, squares overflow
+FARTHEST = 17  # sigma: the noise of two aggregators in one number is not farther from 0, but for 1e-32
 
 
 def system_noise(role: str, phase: str, round: int) -> Entropy:

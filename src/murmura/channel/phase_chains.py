@@ -8,7 +8,9 @@ from murmura.channel.noise import NoiseSource
 from murmura.channel.proven_chain import ProvenChain
 from murmura.channel.ring import Ring
 from murmura.channel.rounded_chain import rounded_chain
+from murmura.channel.weighted_chain import weighted_chain
 from murmura.core.channel import ChannelSettings
+from murmura.core.claims import WeightedClaim
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import SettingError
 
@@ -26,7 +28,10 @@ def chain(
     Each aggregator adds noise of `multiplier` times the clip to every number; a simulation draws it by
     `source`.
     """
-    if phase.claim is None or not settings.on:
+    weighted = isinstance(phase.claim, WeightedClaim)
+    if weighted and settings.channel == "secure-sum":
+        return weighted_chain(settings, phase, info, cohort, multiplier, source)
+    if phase.claim is None or weighted or not settings.on:
         return rounded_chain(settings, phase, info, cohort, multiplier, source)
     if settings.channel == "ckks":
         raise SettingError(

@@ -16,7 +16,7 @@ from typing import Any
 from murmura.channel.field_shares import expand_numbers
 from murmura.channel.key_pairs import exchange, public_key
 from murmura.core.errors import FederationError, MissingExtraError
-from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.kernels.proofs.circuit import Circuit
 from murmura.kernels.proofs.field import Elements
 
 FEDERATION_BYTES, HASH_BYTES, REPORT_BYTES, ADMISSION_BYTES = 16, 32, 16, 32
@@ -41,7 +41,7 @@ class ProvenReport:
         if lengths != [FEDERATION_BYTES, HASH_BYTES, REPORT_BYTES, ADMISSION_BYTES]:
             raise FederationError("a proof must name federation, manifest, report and admission, but does not.")
 
-    def bound(self, circuit: ProvenVector, commitment: bytes) -> bytes:
+    def bound(self, circuit: Circuit, commitment: bytes) -> bytes:
         """(160,) what challenge, point and seal are made for: report, circuit, and what was committed to."""
         asked = hashlib.sha256(self.phase.encode() + b"\0" + circuit.parameters).digest()
         return self.federation + self.manifest + self.report + self.admission + asked + commitment
@@ -63,7 +63,7 @@ class ProofKey:
         """(32,) what the random numbers of a circuit are expanded from, once both shares are fixed."""
         return derived(self.secret, "challenge", bound + seed)
 
-    def point(self, bound: bytes, challenge: bytes, circuit: ProvenVector) -> int:
+    def point(self, bound: bytes, challenge: bytes, circuit: Circuit) -> int:
         """Where the test looks: the first number of its stream that is no root of unity."""
         seed, tried = derived(self.secret, "point", bound + challenge), 1
         while circuit.gadget.forbids(found := int(expand_numbers(seed, tried)[-1])):

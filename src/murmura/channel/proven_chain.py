@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +21,18 @@ from numpy.typing import NDArray
 from murmura.channel.chain import Chain
 from murmura.channel.circuits import circuit_of
 from murmura.channel.field_shares import pack_numbers, unpack_numbers
-from murmura.channel.proven_shares import COMMITMENT_BYTES, payload_bytes
-from murmura.channel.shares import SEED_BYTES, Entropy
+from murmura.channel.proven_shares import first_bytes, payload_bytes
+from murmura.channel.shares import Entropy
 from murmura.core.arrays import Longs
-from murmura.core.claims import Claim
+from murmura.core.claims import Claim, WeightedClaim
 from murmura.core.contract import Total
 from murmura.core.errors import FederationError
 from murmura.core.kernel import VectorSlice
 from murmura.core.message import LARGEST, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.update import SparseRows, Update
-from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.kernels.proofs.circuit import Circuit, ProvenVector
+from murmura.kernels.proofs.declared_rows import DeclaredRows, DenseRows, KeyRows
 from murmura.kernels.proofs.field import ELEMENT_BYTES, Elements, add_into
 
 
@@ -42,10 +43,20 @@ class ProvenChain(Chain):
     claim: Claim
     follows: bool  # whether its bits are held against those of an exchange before
 
-    @cached_property
-    def circuit(self) -> ProvenVector | None:
+    @property
+    def circuit(self) -> Circuit | None:
         """Of a secure sum; a server that reads each update checks no proof."""
-        return circuit_of(self.claim) if self.settings.channel == "secure-sum" else None
+        return self._circuit if self.settings.channel == "secure-sum" else None
+
+    @cached_property
+    def _circuit(self) -> Circuit:
+        assert not isinstance(self.claim, WeightedClaim)
+        return circuit_of(self.claim, self.follows)
+
+    @property
+    def encoding(self) -> str:
+        """How what is proved travels."""
+        return "keys" if isinstance(self.circuit, KeyRows) else "dense"
 
     @property
     def proven(self) -> ProvenVector:
@@ -55,7 +66,7 @@ class ProvenChain(Chain):
                 f"phase '{self.phase}' must be a secure sum to be proved, but is "
                 f"'{self.settings.channel}'; both sides need the same configuration."
             )
-        return self.circuit
+        return cast(ProvenVector, self.circuit)
 
     @property
     def released(self) -> int:
@@ -72,7 +83,7 @@ class ProvenChain(Chain):
         """Seed, commitment, and half of vector and proof; where nothing is proved, the numbers alone."""
         if self.circuit is None:
             return self.ring.message_bytes
-        return SEED_BYTES + COMMITMENT_BYTES + payload_bytes(self.circuit, self.follows)
+        return first_bytes(self.circuit) + payload_bytes(self.circuit, self.follows)
 
     @property
     def noisy(self) -> bool:
@@ -93,14 +104,30 @@ class ProvenChain(Chain):
         """The numbers that are summed, behind a 1 that counts the device."""
         vector = np.zeros(self.words, np.uint64)
         vector[0] = 1
+        if isinstance(self._circuit, DeclaredRows):
+            index, numbers = self._circuit.checked(*self._rows_of(update))
+            placed = np.zeros((len(self.claim.items), numbers.shape[1]), np.uint64)
+            placed[index] = numbers
+            vector[1:] = self._circuit.visible(placed)
+            return vector
         for table, here in self.layout.slices():
             rows = update.tables[table.name]
             row = np.searchsorted(self.block(round), rows.index) if table.space == "item" else rows.index
             vector[here].reshape(-1, table.width)[row] = rows.values
         return vector
 
-    def vector(self, update: Update) -> Elements:
+    def _rows_of(self, update: Update) -> tuple[Longs, Elements]:
+        """The rows of the only table: their places among the items of the claim."""
+        (rows,) = update.tables.values()
+        there = np.isin(rows.index, self.claim.items)
+        index = np.searchsorted(self.claim.items, rows.index[there]).astype(np.int64)
+        return index, rows.values[there].astype(np.uint64)
+
+    def vector(self, update: Update) -> Any:
         """What a device shares and proves."""
+        circuit = self.circuit
+        if isinstance(circuit, DenseRows | KeyRows):
+            return circuit.of_rows(*self._rows_of(update))
         items, people = self.claim.items, self.claim.people
         if len(update.own) > people:
             raise FederationError(
@@ -142,6 +169,16 @@ class ProvenChain(Chain):
 
         A total with one number more begins with its own count: that of a simulation.
         """
+        numbers, count, said = self.counted(total, devices)
+        update = Update({t.name: self._rows(t, here, numbers, round) for t, here in self.layout.slices()})
+        received = Total(update, count)
+        said += (found := self.layout.sends.beyond(update, count))
+        if found:
+            received = replace(received, update=self.layout.sends.nearest(update, count, 8 * ELEMENT_BYTES))
+        return received, said[0] if said else ""
+
+    def counted(self, total: NDArray[Any], devices: int | None) -> tuple[Elements, int, list[str]]:
+        """The numbers of a sum, of how many devices it is, and what is to be said of that."""
         numbers = np.asarray(total, np.uint64)
         said = list[str]()
         if len(numbers) == self.words:
@@ -152,13 +189,7 @@ class ProvenChain(Chain):
             elif counted != devices:
                 said.append(f"a sum of {devices} reports must count as many devices, but counts {counted}")
         assert devices is not None, "a sum without a count must be of a known number of devices"
-        count = min(max(devices, 1), self.cohort)
-        update = Update({t.name: self._rows(t, here, numbers, round) for t, here in self.layout.slices()})
-        received = Total(update, count)
-        said += (found := self.layout.sends.beyond(update, count))
-        if found:
-            received = replace(received, update=self.layout.sends.nearest(update, count, 8 * ELEMENT_BYTES))
-        return received, said[0] if said else ""
+        return numbers, min(max(devices, 1), self.cohort), said
 
     def _rows(self, table: TableSpec, here: slice, numbers: Elements, round: int) -> SparseRows:
         """A table of a sum; a row of zeros is left out, as nobody sent it."""
@@ -166,4 +197,5 @@ class ProvenChain(Chain):
         if table.space == "dense":
             return SparseRows(np.arange(len(values), dtype=np.int32), values.astype(table.dtype))
         there = values.any(axis=1)
-        return SparseRows(self.block(round)[there], np.minimum(values[there], LARGEST).astype(table.dtype))
+        kept = values[there] if table.dtype == "uint64" else np.minimum(values[there], LARGEST)
+        return SparseRows(self.block(round)[there], kept.astype(table.dtype))

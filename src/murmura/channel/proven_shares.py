@@ -1,27 +1,31 @@
 """A vector that is proved to two aggregators: what the device computes, and what each aggregator does.
 
-    device → seed     seed (32), commitment (32): SHA-256 of a salt and of what the other one will get
+    device → seed     seed (32), commitment (32): SHA-256 of a salt and of what the other one will get;
+                      of a key the corrections too
     seed → device     challenge (32), and the sealed share of its check
     device → vector   salt (32), challenge, sealed share, the other half of the vector and of the proof
 
 The vector is fixed before the challenge, and the proof before anybody but the aggregators knows the point of
 the test. The seed stands for one half of the vector, and with the challenge for one half of the proof: another
 challenge makes another proof, with random values of its own. The vector aggregator decides, alone and once.
+`channel.halves` says what halves a vector has.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from murmura.channel.field_shares import expand_numbers, pack_numbers, unpack_numbers
+from murmura.channel.halves import first_seed, halves_of
 from murmura.channel.proof_keys import SEAL_BYTES, ProofKey, ProvenReport, derived
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.errors import FederationError
-from murmura.kernels.proofs.circuit import ProvenVector, accepts, prove, query
-from murmura.kernels.proofs.field import ELEMENT_BYTES, MODULUS, Elements, inner, subtracted
+from murmura.kernels.proofs.circuit import Circuit, accepts, prove, query
+from murmura.kernels.proofs.field import ELEMENT_BYTES, HALF, MODULUS, Elements, inner, subtracted
 
 CHALLENGE_BYTES = COMMITMENT_BYTES = SALT_BYTES = 32
 
@@ -31,15 +35,20 @@ def commitment(salt: bytes, half: bytes) -> bytes:
     return hashlib.sha256(b"murmura commitment\0" + salt + half).digest()
 
 
-def check_bytes(circuit: ProvenVector, follows: bool) -> int:
+def check_bytes(circuit: Circuit, follows: bool) -> int:
     """The sealed share of a check as it travels; it has one number more where it `follows` another exchange."""
     return SEAL_BYTES + ELEMENT_BYTES * (circuit.gadget.verifier_length + follows)
 
 
-def payload_bytes(circuit: ProvenVector, follows: bool) -> int:
+def first_bytes(circuit: Circuit) -> int:
+    """What the seed aggregator gets, before it is sealed."""
+    return SEED_BYTES + COMMITMENT_BYTES + halves_of(circuit).public_bytes
+
+
+def payload_bytes(circuit: Circuit, follows: bool) -> int:
     """What the vector aggregator gets, before it is sealed."""
-    numbers = circuit.length + circuit.gadget.proof_length
-    return SALT_BYTES + CHALLENGE_BYTES + check_bytes(circuit, follows) + ELEMENT_BYTES * numbers
+    numbers = halves_of(circuit).half_bytes + ELEMENT_BYTES * circuit.gadget.proof_length
+    return SALT_BYTES + CHALLENGE_BYTES + check_bytes(circuit, follows) + numbers
 
 
 def proof_seed(seed: bytes, challenge: bytes) -> bytes:
@@ -51,14 +60,14 @@ def proof_seed(seed: bytes, challenge: bytes) -> bytes:
 class ProvenUpload:
     """What a device shares; everything follows from the vector and 32 random bytes that it keeps."""
 
-    circuit: ProvenVector
-    vector: Elements
+    circuit: Circuit
+    vector: Any  # numbers, or `OwnRows`
     secret: bytes  # (32,) of the device alone, for this upload
 
     @property
     def seed(self) -> bytes:
         """One half, as the seed aggregator gets it."""
-        return derived(self.secret, "seed")
+        return first_seed(self.secret)
 
     @property
     def salt(self) -> bytes:
@@ -67,11 +76,11 @@ class ProvenUpload:
 
     def half(self) -> bytes:
         """The other half of the vector."""
-        return pack_numbers(subtracted(self.vector, expand_numbers(self.seed, self.circuit.length)))
+        return halves_of(self.circuit).half(self.vector, self.secret)
 
     def first(self, half: bytes) -> bytes:
         """The payload for the seed aggregator."""
-        return self.seed + commitment(self.salt, half)
+        return self.seed + commitment(self.salt, half) + halves_of(self.circuit).public(half)
 
     def second(self, half: bytes, challenge: bytes, check: bytes) -> bytes:
         """The payload for the vector aggregator, once the challenge is known; nothing invalid is ever sent."""
@@ -105,16 +114,24 @@ class SeedAnswer:
         return self.challenge + self.check
 
 
+def parted(payload: bytes) -> tuple[bytes, bytes, bytes]:
+    """Seed, commitment and corrections of what the seed aggregator gets."""
+    start = SEED_BYTES + COMMITMENT_BYTES
+    return payload[:SEED_BYTES], payload[SEED_BYTES:start], payload[start:]
+
+
 def answer(
-    key: ProofKey, report: ProvenReport, circuit: ProvenVector, payload: bytes, link: int | None
+    key: ProofKey, report: ProvenReport, circuit: Circuit, payload: bytes, link: int | None
 ) -> SeedAnswer:
     """The seed aggregator's part; `link` is what an earlier exchange has left here, None: this follows none."""
-    if len(payload) != SEED_BYTES + COMMITMENT_BYTES:
-        raise FederationError(f"a seed and a commitment must have 64 bytes, but have {len(payload)}.")
-    seed, committed = payload[:SEED_BYTES], payload[SEED_BYTES:]
+    if len(payload) != first_bytes(circuit):
+        raise FederationError(
+            f"a seed and a commitment must have {first_bytes(circuit)} bytes, but have {len(payload)}."
+        )
+    seed, committed, public = parted(payload)
     bound = report.bound(circuit, committed)
-    challenge = key.challenge(bound, seed)
-    x = expand_numbers(seed, circuit.length)
+    challenge = key.challenge(bound, seed + public)
+    x = halves_of(circuit).of_seed(seed, public)
     proof = expand_numbers(proof_seed(seed, challenge), circuit.gadget.proof_length)
     share, own = _checked(key, report, circuit, bound, challenge, x, proof, link)
     return SeedAnswer(challenge, key.seal(bound, challenge, pack_numbers(share)), own)
@@ -125,20 +142,20 @@ class VectorDecision:
     """What the vector aggregator has found of a report."""
 
     valid: bool
-    vector: Elements  # the half to add up, of what is released
+    vector: Any  # the half to add up, as `channel.halves` takes it
     link: int  # as in `SeedAnswer`
 
 
-def committed_to(payload: bytes, circuit: ProvenVector, follows: bool) -> bytes:
+def committed_to(payload: bytes, circuit: Circuit, follows: bool) -> bytes:
     """What a payload for the vector aggregator was committed to by."""
     start = SALT_BYTES + CHALLENGE_BYTES + check_bytes(circuit, follows)
-    return commitment(payload[:SALT_BYTES], payload[start : start + ELEMENT_BYTES * circuit.length])
+    return commitment(payload[:SALT_BYTES], payload[start : start + halves_of(circuit).half_bytes])
 
 
 def decide(
     key: ProofKey,
     report: ProvenReport,
-    circuit: ProvenVector,
+    circuit: Circuit,
     committed: bytes,
     payload: bytes,
     link: int | None,
@@ -153,8 +170,9 @@ def decide(
     rest = memoryview(payload)[SALT_BYTES:]
     challenge, rest = bytes(rest[:CHALLENGE_BYTES]), rest[CHALLENGE_BYTES:]
     sealed, rest = bytes(rest[: check_bytes(circuit, follows)]), rest[check_bytes(circuit, follows) :]
-    x = unpack_numbers(rest[: ELEMENT_BYTES * circuit.length], circuit.length)
-    proof = unpack_numbers(rest[ELEMENT_BYTES * circuit.length :], circuit.gadget.proof_length)
+    half = halves_of(circuit).half_bytes
+    x = halves_of(circuit).of_half(rest[:half])
+    proof = unpack_numbers(rest[half:], circuit.gadget.proof_length)
     bound = report.bound(circuit, committed)
     length = circuit.gadget.verifier_length + follows
     theirs = unpack_numbers(key.unseal(bound, challenge, sealed), length)
@@ -163,24 +181,26 @@ def decide(
     if follows:
         linked = (int(theirs[-1]) + int(mine[-1])) % MODULUS == 0
     valid = accepts(circuit, theirs[:shown], mine[:shown]) and linked
-    return VectorDecision(valid, circuit.released(x), own)
+    return VectorDecision(valid, halves_of(circuit).summed(x), own)
 
 
 def _checked(
     key: ProofKey,
     report: ProvenReport,
-    circuit: ProvenVector,
+    circuit: Circuit,
     bound: bytes,
     challenge: bytes,
-    x: Elements,
+    x: Any,
     proof: Elements,
     link: int | None,
 ) -> tuple[Elements, int]:
     """One aggregator's share of the check, and of the link."""
     r, point = expand_numbers(challenge, circuit.challenges), key.point(bound, challenge, circuit)
-    share, own = query(circuit, x, proof, r, point), 0
+    found, own = circuit.inputs(x, r, HALF), 0
+    share = circuit.gadget.query(found.a, found.b, found.linear, proof, point)
     if circuit.linked:
-        own = int(inner(key.link(report, circuit.linked), x[: circuit.linked]))
+        linked = x[: circuit.linked] if found.linked is None else found.linked
+        own = int(inner(key.link(report, circuit.linked), linked))
     if link is not None:
         share = np.append(share, np.uint64((own - link) % MODULUS))
     return share, own

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from murmura.channel.chain import ROLES, Chain
 from murmura.channel.layout import SparseVector, VectorLayout
-from murmura.channel.noise import LARGEST, SMALLEST, NoiseSource, discrete_gaussian
+from murmura.channel.noise import FARTHEST, LARGEST, SMALLEST, NoiseSource, discrete_gaussian
 from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES, Entropy
 from murmura.core.arrays import Bools, Floats, Longs
@@ -39,7 +39,6 @@ from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.settings import changed
 from murmura.core.update import Update
 
-_FARTHEST = 17  # sigma: the noise of two aggregators in one number is not farther from 0, but for 1e-32
 _ARITHMETIC = 1e-6  # of a length: the rounding of floating-point numbers, far below any step
 FEWEST_BITS = 8  # of a table that declares its bound, when a large cohort leaves it fewer than `bits`
 
@@ -133,7 +132,7 @@ class RoundedChain(Chain):
             said.append(f"a sum must be of 1 to {self.cohort} devices, but counts {counted}")
         elif counted != count:
             said.append(f"a sum of {count} reports must count as many devices, but counts {counted}")
-        most = count * self.limits + _FARTHEST * self.sigma
+        most = count * self.limits + FARTHEST * self.sigma
         if (beyond := np.abs(numbers[1:]) > most[1:]).any():
             said.append(f"a sum of {count} devices must keep their bounds, but does not: one broke them")
             there = np.flatnonzero(beyond) + 1
@@ -172,20 +171,15 @@ class RoundedChain(Chain):
     @cached_property
     def noise_length(self) -> float:
         """What the noise of two aggregators is no longer than, but for a probability below 2^-64."""
-        each = self.sigma.astype(np.float64) * self.steps
-        spread = np.sqrt((each**2).sum()) + each.max(initial=0.0) * np.sqrt(128 * np.log(2.0))
-        return float(np.sqrt(2.0) * spread)
+        return noise_length(self.sigma.astype(np.float64) * self.steps)
 
     def _shorten(self, vector: Floats, count: int) -> list[str]:
         """Cut the vector of a sum, in place, to what so many devices can make it long; what is to be said."""
         there = ~self.exact
         there[0] = False
-        length, most = float(np.sqrt((vector[there] ** 2).sum())), self.longest(count)
-        if length <= most * (1 + _ARITHMETIC):
-            return []
-        vector[there] *= np.floor(most / length / _ARITHMETIC) * _ARITHMETIC  # the same on every processor
-        bound = f"a sum of {count} devices must be at most {most:.6g} long"
-        return [f"{bound}, but is {length:.6g}: one broke its clip"]
+        by, said = shortened(vector[there], self.longest(count), count)
+        vector[there] *= by
+        return said
 
 
 def rounded_chain(
@@ -228,7 +222,7 @@ def rounded_chain(
         )
     if sigma.max() > LARGEST:
         raise SettingError(f"noise must be at most {LARGEST} steps, but is {int(sigma.max())}; raise epsilon.")
-    most = int((2 ** (settings.ring - 1) - 1 - _FARTHEST * sigma.max()) // limits.max())
+    most = int((2 ** (settings.ring - 1) - 1 - FARTHEST * sigma.max()) // limits.max())
     if cohort > most:
         fewer = f"take at most {most} clients, fewer bits" if most else "take fewer bits"
         raise SettingError(
@@ -247,6 +241,25 @@ def l2_length(values: Floats) -> float:
     with np.errstate(over="ignore"):
         squares = np.cumsum(values * values)
     return float(np.sqrt(squares[-1])) if len(squares) else 0.0
+
+
+def noise_length(each: Floats) -> float:
+    """What the noise of two aggregators is no longer than, but for a probability below 2^-64.
+
+    `each` is the standard deviation of one aggregator's in every number.
+    """
+    spread = np.sqrt((each**2).sum()) + each.max(initial=0.0) * np.sqrt(128 * np.log(2.0))
+    return float(np.sqrt(2.0) * spread)
+
+
+def shortened(values: Floats, most: float, count: int) -> tuple[float, list[str]]:
+    """What a sum is multiplied by so that it is no longer than that, and what is to be said."""
+    length = float(np.sqrt((values**2).sum()))
+    if length <= most * (1 + _ARITHMETIC):
+        return 1.0, []
+    bound = f"a sum of {count} devices must be at most {most:.6g} long"
+    by = float(np.floor(most / length / _ARITHMETIC) * _ARITHMETIC)  # the same on every processor
+    return by, [f"{bound}, but is {length:.6g}: one broke its clip"]
 
 
 READS_EACH = "it travels as it is, and the server can read each update"

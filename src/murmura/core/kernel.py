@@ -28,12 +28,25 @@ class VectorSlice(NamedTuple):
     longest: float = np.inf  # L2 bound of what rounding has made of them: then all are rounded towards zero
 
 
+class WeightedSum(Protocol):
+    """A sum of histories, each item or pair of one times the weight of its person."""
+
+    def add_histories(self, first: Longs, begins: Longs, places: Longs, sums: NDArray[np.uint64]) -> None:
+        """Add those of some clients: u has the people first[u] to first[u + 1] - 1, and the person v the
+        ascending places begins[v] to begins[v + 1] - 1, of which there is at least one.
+        """
+
+
 class CompiledChannel(Protocol):
     """The channel of one phase, as a compiled path needs it; `channel.chain.Chain` is one."""
 
     @property
     def words(self) -> int:
         """The length of a vector; word 0 counts devices."""
+
+    @property
+    def weighted(self) -> WeightedSum | None:
+        """What is summed where each person has one weight; None: tables, by `vector_slice`."""
 
     def block(self, round: int) -> Ints:
         """The items whose rows travel in a round."""
@@ -92,6 +105,7 @@ def parts_of(n: int, parts: int) -> list[int]:
 class Kernel(Protocol):
     """The compiled path of an algorithm. It changes `states` and `tally` in place."""
 
+    path: ClassVar[str] = "kernel"  # what a training by it is said to have used
     in_blocks: ClassVar[bool] = False  # whether its floating-point sums are those of the blocks of the cohort
     weighs: ClassVar[bool] = False  # whether its sums of a training round honour the weights of the cohort
 

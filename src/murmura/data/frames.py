@@ -90,14 +90,19 @@ def to_frame(what: Dataset | Interactions | RankedLists, of: Interactions | None
 
 def to_pandas(what: Dataset | Interactions | RankedLists, of: Interactions | None = None) -> Any:
     """The same as a frame of pandas, which must be installed."""
+    frame = to_frame(what, of)
+    return pandas_frame({column.name: column.to_numpy() for column in frame.get_columns()})
+
+
+def pandas_frame(columns: Mapping[str, Any]) -> Any:
+    """Columns by name as a frame of pandas, which must be installed."""
     try:
         import pandas as pd
     except ImportError:
         raise SettingError(
             "a pandas frame needs pandas, but it is not installed: pip install pandas."
         ) from None
-    frame = to_frame(what, of)
-    return pd.DataFrame({column.name: column.to_numpy() for column in frame.get_columns()})
+    return pd.DataFrame(columns)
 
 
 def to_sparse(data: Dataset | Interactions) -> Any:

@@ -11,9 +11,10 @@ from functools import cached_property
 
 from murmura.channel.chain import Chain
 from murmura.channel.field_shares import pack_numbers
+from murmura.channel.halves import halves_of
 from murmura.channel.key_pairs import seal
-from murmura.channel.proven_shares import ProvenUpload
-from murmura.channel.shares import SEED_BYTES, split
+from murmura.channel.proven_shares import ProvenUpload, parted
+from murmura.channel.shares import split
 from murmura.core.codec import encode
 from murmura.core.contract import Phase
 from murmura.core.errors import FederationError
@@ -70,7 +71,8 @@ class ProvedHalf:
     @property
     def linked(self) -> str:
         """What says whose vector it is, in every exchange that is linked."""
-        return wire.digest(pack_numbers(self.upload.vector[: self.round.circuit.linked])).hex()
+        own = halves_of(self.round.circuit).linked(self.upload.vector)
+        return wire.digest(pack_numbers(own)).hex()
 
     @cached_property
     def first(self) -> bytes:
@@ -81,12 +83,12 @@ class ProvedHalf:
         """The message for the vector aggregator, with a proof for the challenge of an answer."""
         _, challenge, check = self.round.taken_apart(answer)
         payload = self.upload.second(self.half, challenge, check)
-        return replace(empty, payload=payload, committed=self.first[SEED_BYTES:], challenge=challenge)
+        return replace(empty, payload=payload, committed=parted(self.first)[1], challenge=challenge)
 
     def receipt(self, answer: bytes) -> tuple[bytes, bytes]:
         """The signature in an answer, and what it covers besides the mark."""
         signature, challenge, _ = self.round.taken_apart(answer)
-        return signature, self.first[SEED_BYTES:] + challenge
+        return signature, parted(self.first)[1] + challenge
 
 
 @dataclass(frozen=True, eq=False)

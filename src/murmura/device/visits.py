@@ -129,17 +129,17 @@ async def take_part(
     tell: Printer,
 ) -> None:
     """Join if that has not been done, stay until the federation is finished, then recommend `top` items."""
-    if not folder.exists:
-        foreign = await join(request(), folder, send)
-        joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
-        new = folder.identity()
-        pinned = {"terms": new.terms.hash.hex(), "admission": new.terms.admission}
-        pinned["privacy"] = "; ".join([*new.terms.labels.values(), new.terms.noise.sentence()])
-        tell({"event": "joined", **joined, **pinned, "never": _why_never(new)})
+    foreign = None if folder.exists else await join(request(), folder, send)
     identity = folder.identity()
     if identity.url != url:
         raise SettingError(f"{folder.path} must be of {url}, but its device joined {identity.url}.")
     cache = DownloadCache(identity.url, send, identity.terms)
+    if foreign is not None:
+        joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
+        pinned = {"terms": identity.terms.hash.hex(), "admission": identity.terms.admission}
+        pinned["privacy"] = "; ".join([*identity.terms.labels.values(), identity.terms.noise.sentence()])
+        people = (await cache.description()).info.people
+        tell({"event": "joined", **joined, **pinned, "people": people, "never": _why_never(identity)})
     device = Device(identity, folder, folder.rows(), cache, send, time.time, asyncio.sleep, os.urandom)
     events = ManifestEvents(send, identity.url)
     own = _Own(device, folder)
@@ -243,7 +243,8 @@ def sentence(event: dict[str, Any]) -> str:
             else ""
         )
         never = f"; nothing will be sent: {event['never']}" if event["never"] else ""
-        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{never}; {event['privacy']}"
+        shared = f"; one device counts for at most {event['people']} people" if event["people"] > 1 else ""
+        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{shared}{never}; {event['privacy']}"
     if kind == "recommended":
         if "why" not in event:
             return f"for {event['for']}: " + ", ".join(map(str, event["items"]))

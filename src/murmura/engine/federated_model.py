@@ -27,7 +27,7 @@ from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import from_dict
 from murmura.engine.plan import Plan
-from murmura.kernels.batched_kernel import batched, path_of
+from murmura.kernels.batched_kernel import batched
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class FederatedModel(RankingModel):
     @property
     def path(self) -> str:
         """Which path trained it: "kernel", "batched" or "plain"."""
-        return path_of(self.kernel)
+        return "plain" if self.kernel is None else self.kernel.path
 
     @cached_property
     def ready(self) -> States:

@@ -24,7 +24,7 @@ from murmura.core.update import UpdateObserver
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Federation, MaliciousClients, ModelDownloads, Runtime
 from murmura.engine.plan import Plan
-from murmura.kernels.batched_kernel import batched, path_of
+from murmura.kernels.batched_kernel import batched
 
 CHECKPOINT = "checkpoint.npz"
 Packed = tuple[dict[str, NDArray[Any]], dict[str, Any]]  # arrays by name, and plain values
@@ -64,7 +64,7 @@ def fit(
         liars.check(plan)
     slow = plan.chains and kernel is None and runtime.kernel_for(plan.algorithm) is not None
     path = " (plain loop)" if slow else ""  # a channel keeps it from its quicker path
-    path = " (batched)" if path_of(kernel) == "batched" else path
+    path = " (batched)" if kernel is not None and kernel.path == "batched" else path
 
     def go_on(epoch: int) -> bool:
         return watch is None or watch(epoch, conclude(f, lines))
@@ -124,8 +124,9 @@ def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
         f.final_bytes,
     )
     states = {name: stack.copy() for name, stack in f.states.items()}
-    fresh = batched if path_of(f.kernel) == "batched" else type(plan.algorithm).kernel
-    kernel = None if f.kernel is None else fresh(plan.algorithm)  # without the room training needed
+    kernel = None
+    if f.kernel is not None:  # a new one, without the memory training needed
+        kernel = batched(plan.algorithm) if f.kernel.path == "batched" else plan.algorithm.kernel()
     model, answers, refused = dict(f.published), dict(f.answers), dict(f.refused)
     return FederatedModel(plan.data, plan, model, states, ledger, kernel, f.rounds, answers, refused)
 

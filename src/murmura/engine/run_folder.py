@@ -2,7 +2,7 @@
 
 runs/<id>/
   config.yaml           the whole configuration
-  environment.json      versions, machine, seed, when, how long
+  environment.json      versions, commit, processor, BLAS, when
   data.json             counts and the fingerprint of the data and of its cut
   place.json            where files named in config.yaml were looked for on this machine; no report shows it
   rounds.csv            one line per epoch or round: loss, bytes, participants, time (methods that have them)
@@ -27,18 +27,20 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from threadpoolctl import threadpool_info
 
 from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
@@ -255,6 +257,37 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+def _processor() -> str:
+    """The model of the processor, as Linux names it."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor())
+
+
+def _blas() -> str | None:
+    """The library that multiplies matrices, and the processor it was made for: sums have its order."""
+    found = (one for one in threadpool_info() if one["user_api"] == "blas")
+    keys = ("internal_api", "version", "architecture")
+    return next((" ".join(str(one[key]) for key in keys if one.get(key)) for one in found), None)
+
+
+@cache
+def _commit() -> str | None:
+    """The commit this package is a checkout of; None where it is none, or git is missing."""
+
+    def git(*words: str) -> str | None:
+        command = ["git", "-C", str(Path(__file__).parent), *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        return None if done.returncode else done.stdout.strip()
+
+    try:
+        tracked = git("ls-files", "--error-unmatch", Path(__file__).name)
+        return tracked and git("describe", "--always", "--dirty", "--abbrev=40", "--exclude", "*")
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
 def environment() -> dict[str, Any]:
     """What the run ran on; no host name, no user name."""
     return {
@@ -263,6 +296,10 @@ def environment() -> dict[str, Any]:
         **{name: metadata.version(name) for name in PARTS},
         "system": platform.system(),
         "machine": platform.machine(),
+        "processor": _processor(),
         "cores": os.cpu_count(),
+        "blas": _blas(),
+        "commit": _commit(),
+        "at": now(),
         "command": ["murmura", *sys.argv[1:]] if sys.argv[:1] and "murmura" in sys.argv[0] else None,
     }

@@ -30,11 +30,6 @@ def batched(algorithm: Algorithm) -> BatchedKernel | None:
     return None if type(algorithm).clients_step is Algorithm.clients_step else BatchedKernel(algorithm)
 
 
-def path_of(kernel: Kernel | None) -> str:
-    """What the path of a training is called."""
-    return "plain" if kernel is None else "batched" if isinstance(kernel, BatchedKernel) else "kernel"
-
-
 class CompiledBatch(ClientBatch):
     """The same clients; the words of their streams are drawn by compiled code."""
 
@@ -48,6 +43,7 @@ class CompiledBatch(ClientBatch):
 class BatchedKernel(Kernel):
     """Many clients in one call of `clients_step`."""
 
+    path: ClassVar[str] = "batched"
     in_blocks: ClassVar[bool] = False
     weighs: ClassVar[bool] = False
 

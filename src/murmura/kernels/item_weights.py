@@ -7,7 +7,7 @@ their features: Salton and Buckley, Term-weighting approaches in automatic text 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -17,6 +17,9 @@ from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.kernels.sparse import Sparse
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 BLOCK = 512  # rows of a table that are made at once
 TEST_ROUNDING = float(np.finfo(np.float64).eps)  # of one operation in the test of `cut_negative`
@@ -101,7 +104,7 @@ def nearest_items(
     neighbour, ties go to the lower place.
     """
     n, k = len(G), min(k, max(1, len(G) - 1))
-    often = np.maximum(counts, 1).astype(np.float64)  # who was never counted is nobody's neighbour
+    often = np.where(counts > 0, counts, 1).astype(np.float64)  # who was never counted is nobody's neighbour
     own, others = often**asymmetry, often ** (1 - asymmetry)
     item, weight = np.zeros((n, k), np.int32), np.zeros((n, k), np.float32)
     for row in range(n):
@@ -113,8 +116,8 @@ def nearest_items(
     return NearestItems(item, weight)
 
 
-def add_feature_cosines(G: Floats, features: ItemFeatures, items: Ints, share: float) -> None:
-    """Add so much of the cosine of items by their features, weighted by inverse document frequency, to G.
+def feature_table(features: ItemFeatures, items: Ints) -> csr_matrix:
+    """(items, features) of rows of length 1 or 0, weighted by inverse document frequency.
 
     Features of one item or of more than half of them tell nothing apart; an item without any is like no other.
     """
@@ -126,7 +129,12 @@ def add_feature_cosines(G: Floats, features: ItemFeatures, items: Ints, share: f
     idf = np.where(useful, np.log(len(items) / np.maximum(owners, 1)), 0.0)
     table = csr_matrix((idf[known.feature], known.feature, known.start), shape=(len(items), max(1, len(known))))
     length = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
-    scaled = table.multiply(1 / np.where(length > 0, length, 1)[:, None]).tocsr()
+    return table.multiply(1 / np.where(length > 0, length, 1)[:, None]).tocsr()
+
+
+def add_feature_cosines(G: Floats, features: ItemFeatures, items: Ints, share: float) -> None:
+    """Add so much of the cosine of items by their features to G."""
+    scaled = feature_table(features, items)
     for first in range(0, len(items), BLOCK):
         block = slice(first, first + BLOCK)
         G[block] += share * (scaled[block] @ scaled.T).toarray()

@@ -180,12 +180,37 @@ def nearest_rows(
     asymmetry: float = 0.5,
     shrink: float = 0.0,
     progress: Progress = SILENT,
+    asking: Sparse | None = None,
 ) -> Sparse:
     """The k most similar other rows b of every row a: a.b / (|a|^(2 asymmetry) |b|^(2 - 2 asymmetry) + shrink).
 
     Asymmetry 1/2 without shrinkage is the cosine. Only similarities above 0 count; ties go to the lower code.
+    a is a row of `asking`, where that is given: the same rows with other values.
     """
-    return _neighbours(0, rows, n_columns, ASYMMETRIC, False, asymmetry, shrink, k, progress)
+    return _neighbours(0, rows, n_columns, ASYMMETRIC, False, asymmetry, shrink, k, progress, asking)
+
+
+@compiled
+def _most_shared(near: Sparse, asking: Sparse, rows: Sparse, out: Floats) -> None:
+    for row in range(len(near.start) - 1):
+        for place in range(near.start[row], near.start[row + 1]):
+            a, b = asking.start[row], rows.start[near.column[place]]
+            end, others = asking.start[row + 1], rows.start[near.column[place] + 1]
+            while a < end and b < others:
+                own, other = asking.column[a], rows.column[b]
+                if own == other and asking.value[a] > out[place]:
+                    out[place] = asking.value[a]
+                if own <= other:
+                    a += 1
+                if other <= own:
+                    b += 1
+
+
+def most_shared(near: Sparse, asking: Sparse, rows: Sparse) -> Floats:
+    """For each neighbour b of each row a: the largest value that `asking` has where both have an entry."""
+    out: Floats = np.zeros(len(near.column))
+    _most_shared(near, asking, rows, out)
+    return out
 
 
 def similar_rows(
@@ -213,17 +238,19 @@ def similar_rows(
 def _neighbours(
     first: int, rows: Sparse, n_columns: int,
     kind: int, common: bool, asymmetry: float, shrink: float, k: int, progress: Progress,
+    asking: Sparse | None = None,
 ) -> Sparse:  # fmt: skip
     """The neighbours of every row from `first` on, found some rows at a time."""
     columns, squares, entries = rows.transpose(n_columns), rows.squares(), np.diff(rows.start)
-    own, others, n = squares**asymmetry, squares ** (1 - asymmetry), len(entries)
+    asking = rows if asking is None else asking
+    own, others, n = asking.squares() ** asymmetry, squares ** (1 - asymmetry), len(entries)
     total = np.bincount(np.repeat(np.arange(n), entries), rows.value, minlength=n).astype(np.float64)
     totals = RowTotals(entries.astype(np.float64), total, squares, float(n_columns))
     parts = []
     progress.begin("neighbours", n - first)
     for begin in range(first, n, STRIDE):
         end = min(begin + STRIDE, n)
-        parts.append(_nearest(begin, end, rows, columns, totals, own, others, kind, common, shrink, k))
+        parts.append(_nearest(begin, end, asking, columns, totals, own, others, kind, common, shrink, k))
         progress.advance(end - begin)
     progress.end()
     count, index, value = (np.concatenate(column) for column in zip(*parts))

@@ -109,6 +109,10 @@ class Admitter:
 
 REMEMBERED = 100_000  # admissions whose signature has been checked
 KEY_BYTES, LINK_BYTES = 32, 8
+REFUSALS, FORGIVEN = (
+    2,
+    30,
+)  # windows of what is not valid until an admission is barred; windows until one expires
 
 
 class AdmissionDesk:
@@ -118,6 +122,7 @@ class AdmissionDesk:
         self._store = store
         self._revoked = {bytes(one) for (one,) in store.rows("SELECT admission FROM revoked")}
         self._checked: dict[bytes, None] = {}
+        self._barred: frozenset[bytes] | None = None  # not looked up yet
         self._forgotten = 0  # the window before which nobody is remembered any more
 
     def check(self, terms: FederationTerms, head: wire.ShareHead, shown: wire.SharePass, now: float) -> bytes:
@@ -126,6 +131,11 @@ class AdmissionDesk:
             return b""
         admission = Admission.decode(shown.admission)
         self.check_valid(admission)
+        if admission.public in self.refused_twice:
+            raise forged(
+                f"what came under this invitation was not valid in {REFUSALS} windows, so it is barred for "
+                f"{FORGIVEN} windows; ask whoever admits for another one."
+            )
         if shown.admission not in self._checked or (admission.expires and now > admission.expires):
             admission.check(terms, now)
             if len(self._checked) >= REMEMBERED:
@@ -173,10 +183,11 @@ class AdmissionDesk:
         return [before_window(window), *rows]
 
     def forget_before(self, window: int) -> None:
-        """Who was counted before a window is forgotten, with every link: also where no round follows."""
+        """Who was counted before a window is forgotten, with every link, and refusals that are long past."""
         if window > self._forgotten:
-            self._store.write([before_window(window)], durable=True, forget=True)
-            self._forgotten = window
+            old = ("DELETE FROM invalid WHERE sent_in < ?", (window - FORGIVEN,))
+            self._store.write([before_window(window), old], durable=True, forget=True)
+            self._forgotten, self._barred = window, None
 
     def check_counted(self, phase: str, window: int, admission: bytes) -> int | None:
         """The link that the phase before has left of an admission; refuses who was not counted there."""
@@ -194,12 +205,15 @@ class AdmissionDesk:
         """Remember that what came under an admission was not valid: in one window it may not be its fault."""
         row = ("INSERT OR IGNORE INTO invalid VALUES (?, ?)", (admission, window))
         self._store.write([row], durable=True)
+        self._barred = None
 
     @property
-    def suspected(self) -> list[bytes]:
-        """Admissions whose contributions were not valid in two windows or more."""
-        found = "SELECT admission FROM invalid GROUP BY admission HAVING count(*) > 1 ORDER BY admission"
-        return [bytes(one) for (one,) in self._store.rows(found)]
+    def refused_twice(self) -> frozenset[bytes]:
+        """At an aggregator: admissions whose contributions were not valid in two windows of the last ones."""
+        if self._barred is None:
+            found = "SELECT admission FROM invalid GROUP BY admission HAVING count(*) >= ?"
+            self._barred = frozenset(bytes(one) for (one,) in self._store.rows(found, (REFUSALS,)))
+        return self._barred
 
 
 def before_window(window: int) -> Statement:

@@ -41,10 +41,8 @@ AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
 EQUIVALENTS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
 
-LONG = 60.0  # rows per user from which histories count as long; of the data sets here none has 41 to 67
 LADDER = (100.0, 300.0, 1000.0, 3000.0, 10000.0)  # what reg may be: what was tried
 MANY = 5000  # clients from which a rule for few of them is none
-LITTLE = ("ml-latest-small", "ml-latest-small-2016")  # two states of one data set
 
 
 def names() -> tuple[str, ...]:
@@ -119,26 +117,21 @@ class Sizes:
     items: int
     rows: int
     times: bool = False  # whether rows have times
+    features: bool = False  # whether items have features
 
     @classmethod
     def of(cls, train: Interactions) -> Self:
         """Of a training part; users and items that do not occur in it do not count."""
         users, items = (int(np.count_nonzero(counts)) for counts in (train.user_counts, train.item_counts))
-        return cls(users, items, len(train), train.time is not None)
-
-    @property
-    def long(self) -> bool:
-        """Whether histories are long: density times items, that is rows per user."""
-        return self.rows >= LONG * max(self.users, 1)
+        return cls(users, items, len(train), train.time is not None, train.features is not None)
 
 
 @dataclass(frozen=True)
 class SizeRule:
-    """What a model takes where histories are short and where they are long, and what grows with the data."""
+    """What a model takes whatever the sizes, and what grows with the data."""
 
-    short: Mapping[str, Any] = field(default_factory=dict)
-    long: Mapping[str, Any] = field(default_factory=dict)
-    also: Mapping[str, Any] = field(default_factory=dict)  # whatever the sizes, and not fitted
+    fitted: Mapping[str, Any] = field(default_factory=dict)
+    also: Mapping[str, Any] = field(default_factory=dict)  # which is not fitted
     rows_per_reg: float | None = None  # reg is rows over this, as the nearest rung of LADDER
     few: bool = False  # only for fewer clients than MANY
 
@@ -146,11 +139,12 @@ class SizeRule:
         """The settings for data of these sizes; {} where those of the class are meant."""
         if self.few and sizes.users >= MANY:
             return {}
-        found = {**(self.long if sizes.long else self.short), **self.also}
+        found = {**self.fitted, **self.also}
         if self.rows_per_reg is not None:
             found = {"reg": rung(sizes.rows / self.rows_per_reg), **found}
-        if not sizes.times:
-            found.pop("recency", None)
+        for key, there in (("recency", sizes.times), ("features", sizes.features)):
+            if not there:
+                found.pop(key, None)
         return found
 
 

@@ -1,6 +1,6 @@
 """What the proofs of one round are made for, and how long their messages are.
 
-device → seed     seed (32), commitment (32)
+device → seed     seed (32), commitment (32); of a key its corrections
 seed → device     receipt (64), challenge (32), its share of the check, sealed to the other aggregator
 device → vector   salt (32), challenge (32), that share, half of the vector, half of the proof
 """
@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from murmura.channel.proof_keys import OPEN, ProvenReport
-from murmura.channel.proven_shares import CHALLENGE_BYTES, COMMITMENT_BYTES, check_bytes, payload_bytes
-from murmura.channel.shares import SEED_BYTES
+from murmura.channel.proven_shares import CHALLENGE_BYTES, check_bytes, first_bytes, payload_bytes
 from murmura.core.contract import Phase
-from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.kernels.proofs.circuit import Circuit
 from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import malformed
 from murmura.wire.wire import SEED, SIGNATURE_BYTES
@@ -30,7 +29,7 @@ class ProvedRound:
     """A round whose contributions are proved."""
 
     phase: Phase
-    circuit: ProvenVector
+    circuit: Circuit
 
     @property
     def follows(self) -> bool:
@@ -40,7 +39,7 @@ class ProvedRound:
     def payload_bytes(self, kind: int) -> int:
         """What is sealed in a share."""
         if kind == SEED:
-            return SEED_BYTES + COMMITMENT_BYTES
+            return first_bytes(self.circuit)
         return payload_bytes(self.circuit, self.follows)
 
     @property

@@ -19,7 +19,7 @@ from murmura.channel.layout import VectorLayout
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.phase_chains import chain
 from murmura.core.channel import EXACT, READABLE, ChannelSettings
-from murmura.core.claims import PairsClaim
+from murmura.core.claims import PairsClaim, RowsClaim
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
@@ -264,7 +264,8 @@ UNLINKED = (
 
 def needs_link(phase: Phase) -> bool:
     """Whether a phase holds what a device proves against what its admission had counted."""
-    return isinstance(phase.claim, PairsClaim)
+    follows = isinstance(phase.claim, RowsClaim) and bool(phase.follows)
+    return isinstance(phase.claim, PairsClaim) or follows
 
 
 def signatures(message: bytes) -> tuple[bytes, bytes, bytes]:

@@ -109,7 +109,8 @@ export function checkPhase(phase: Phase, terms: FederationTerms, clients: number
   if (!Object.keys(noise.multipliers).length) return;
   const people = Math.max(clients, terms.channel.minimum_cohort);
   const bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
-  if (noise.delta * people > 1 || !bounded || phase.claim || phase.sends.tables.some((one) => one.exact)) {
+  const exact = phase.claim?.kind === "pairs" || phase.sends.tables.some((one) => one.exact);
+  if (noise.delta * people > 1 || !bounded || exact) {
     throw forged(
       `the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`,
     );

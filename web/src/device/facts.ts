@@ -30,6 +30,7 @@ export function federationFacts(own: Identity, terms: FederationTerms, info: Fed
     exact: isExact(terms),
     exactAllowed: own.exact === true, // what was kept before does not say
     clients: info.clients,
+    people: info.people,
     epsilon: noisy ? noise.epsilon : null,
     delta: noisy ? noise.delta : null,
     unit: noise.unit,

@@ -38,8 +38,7 @@ export class ProvedHalf {
     readonly first: Bytes,
   ) {}
 
-  static async of(phase: Phase, vector: Elements, secret: Bytes, trainer: Trainer): Promise<ProvedHalf> {
-    const claim = phase.claim!;
+  static async of(phase: Phase, claim: Claim, vector: Elements, secret: Bytes, trainer: Trainer): Promise<ProvedHalf> {
     const circuit = circuitOf(claim);
     const follows = phase.follows !== "" && circuit.linked > 0;
     const first = await trainer.commit({ claim, vector, secret });

@@ -36,6 +36,7 @@ export interface TrainingResult {
   state: ClientState;
   update: Update;
   vector: Uint32Array | Elements; // what the shares of it add up to
+  claim: Claim | null; // what is proved of it
   packed: Bytes; // as it travels where the server reads it
   shown: boolean[]; // which rows of the history it discloses
   rows: number;
@@ -103,7 +104,8 @@ export function train(request: TrainingRequest): TrainingResult {
   const { state, update } = method.clientStep({ info, phase: phase.name, round, model }, before, history, rng);
   checkConsent(phase, update, history, info.features);
   const shown = method.clientDiscloses(phase, update, history);
-  if (phase.claim) return { state, update, shown, ...proven(phase.claim, update, request.channel) };
+  const claim = claimOf(phase, request);
+  if (claim) return { state, update, shown, claim, ...proven(claim, update, request.channel) };
   checkUpdate(phase.sends, update);
   const of = {
     sends: phase.sends,
@@ -114,7 +116,16 @@ export function train(request: TrainingRequest): TrainingResult {
   };
   const chain = Chain.of(request.channel, info, of);
   const vector = chain.device(update, rng, round);
-  return { state, update, vector, packed: chain.ring.pack(vector), shown, rows: chain.rows };
+  return { state, update, vector, claim, packed: chain.ring.pack(vector), shown, rows: chain.rows };
+}
+
+type OfSum = Pick<TrainingRequest, "channel" | "largest" | "multiplier">;
+
+/** What a phase proves in such a round; null: a channel bounds it. */
+export function claimOf({ claim }: Phase, { channel, largest, multiplier }: OfSum): Claim | null {
+  if (!claim || claim.kind === "counts" || claim.kind === "pairs") return claim;
+  const size = { bits: channel.bits, cohort: largest, multiplier };
+  return channel.channel === "readable" ? null : { ...claim, size };
 }
 
 /** Whole numbers that no stage of a channel changes: the vector of a proof, or what is summed of it. */

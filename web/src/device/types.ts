@@ -27,6 +27,7 @@ export interface FederationFacts {
   exact: boolean; // whether sums that everybody can read counts of items from have no noise
   exactAllowed: boolean; // whether her device was joined with that
   clients: number; // places
+  people: number; // on one device at most: it may count once for each
   epsilon: number | null; // what noise bounds all of a training to; null: nothing does
   delta: number | null;
   unit: string; // what epsilon is about, "" without noise

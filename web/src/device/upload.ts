@@ -41,7 +41,7 @@ export async function preparedUpload(
   terms: FederationTerms,
   url: string,
   phase: Phase,
-  { vector, packed }: TrainingResult,
+  { vector, packed, claim }: TrainingResult,
   seed: Bytes,
   trainer: Trainer,
 ): Promise<PreparedUpload> {
@@ -58,14 +58,14 @@ export async function preparedUpload(
     aggregator: to,
     length: payload.length + SHARE_HEADER,
   });
-  if (vector instanceof BigUint64Array) {
-    const proved = await ProvedHalf.of(phase, vector, seed, trainer);
+  if (claim && vector instanceof BigUint64Array) {
+    const proved = await ProvedHalf.of(phase, claim, vector, seed, trainer);
     const empty = share("vector share", second, new Uint8Array());
     const messages = [share("seed share", first, proved.first), { ...empty, length: empty.length + proved.length }];
     return { messages, proved };
   }
   const ring = new Ring(terms.channel.ring, vector.length);
-  const other = ring.pack(await otherShare(vector, seed, ring));
+  const other = ring.pack(await otherShare(vector as Uint32Array, seed, ring));
   return { messages: [share("seed share", first, seed), share("vector share", second, other)], proved: null };
 }
 

@@ -40,7 +40,7 @@ export interface SparseRows {
 export interface Update {
   tables: Record<string, SparseRows>;
   scalars: Record<string, number>;
-  own?: Int32Array; // in place of tables where a phase proves a claim: her items, which leave as shares alone
+  own?: Int32Array; // where a phase proves a claim: her items, which leave as shares alone
 }
 
 const BYTES: Record<NumberType, number> = { int8: 1, float16: 2, float32: 4, float64: 8, uint32: 4, uint64: 8 };

@@ -8,6 +8,7 @@ import type { FederationInfo } from "../channel/layout.ts";
 import type { Tables } from "../message/codec.ts";
 import { message, type MessageSpec, table, type Update } from "../message/declaration.ts";
 import type { Rng } from "../numerics/philox.ts";
+import type { WeightedClaim } from "../proofs/claims.ts";
 import { RefusedError } from "../refusals.ts";
 import {
   type ClientState,
@@ -31,6 +32,7 @@ export interface PrivateSettings {
 
 const FEWEST = 200; // items of the core, where there are so many
 const CLIENTS_PER_ITEM = 4;
+const FEW = 8; // times less than the mean: people with fewer items weigh no more in pairs
 
 export class PrivateCooccurrence implements Method {
   readonly releasesCounts = true;
@@ -49,11 +51,16 @@ export class PrivateCooccurrence implements Method {
   }
 
   phases(info: FederationInfo): Phase[] {
+    const { people } = info;
     const once = { repeat: 1, fetchesModel: false, longest: 1 };
-    const counts = phase("counts", message([table("counts", "item", info.items, 1, "float32", { bound: 1 })]), once);
+    const few = Math.max(1, Math.floor(info.interactions / (FEW * info.clients * people)));
+    const counted: WeightedClaim = { kind: "weighted counts", items: info.listed, people, few };
+    const each = table("counts", "item", info.items, 1, "float32", { bound: people });
+    const counts = phase("counts", message([each]), { ...once, claim: counted });
     if (!this.s.eigenvectors) return [counts];
-    const pairs = table("pairs", "dense", triangle(this.coreSize(info)), 1, "float32", { bound: 1 });
-    return [counts, phase("pairs", message([pairs]), { ...once, follows: "counts" })];
+    const pairs = table("pairs", "dense", triangle(this.coreSize(info)), 1, "float32", { bound: people });
+    const claim: WeightedClaim = { ...counted, kind: "weighted pairs", items: [...this.places(info).keys()] };
+    return [counts, phase("pairs", message([pairs]), { ...once, follows: "counts", claim })];
   }
 
   publishes(info: FederationInfo): MessageSpec {
@@ -76,7 +83,7 @@ export class PrivateCooccurrence implements Method {
     const shared = sharedItems(history, rng, this.s.value_from);
     if (context.phase === "counts") {
       const values = new Float32Array(shared.length).fill(shared.length ** -0.5);
-      return { state, update: { tables: { counts: { index: shared, values } }, scalars: {} } };
+      return { state, update: { tables: { counts: { index: shared, values } }, scalars: {}, own: shared } };
     }
     const places = this.places(context.info);
     const ranks = Array.from(shared).flatMap((item) => places.get(item) ?? []);
@@ -86,7 +93,7 @@ export class PrivateCooccurrence implements Method {
       for (const b of ranks.slice(at)) values[row + b] = (a === b ? 1 : Math.sqrt(2)) / ranks.length;
     });
     const index = Int32Array.from(values.keys());
-    return { state, update: { tables: { pairs: { index, values } }, scalars: {} } };
+    return { state, update: { tables: { pairs: { index, values } }, scalars: {}, own: shared } };
   }
 
   clientDiscloses(of: Phase, update: Update, history: History): boolean[] {

@@ -6,6 +6,7 @@ import { CountedItems } from "./counted_items.ts";
 import { ELEMENT_BYTES, type Elements, joined } from "./field.ts";
 import { PairWords } from "./pair_words.ts";
 import { PairedItems } from "./paired_items.ts";
+import { WeightedCounts, WeightedPairs } from "./weighted_items.ts";
 
 const LARGEST_UPLOAD = 64 << 20; // bytes: whoever describes a federation says how many people a device has
 
@@ -26,17 +27,56 @@ export interface PairsClaim {
   rows: readonly [first: number, end: number] | null; // the ranks whose words are sent; null: all
 }
 
-export type Claim = CountsClaim | PairsClaim;
+/** Which items each person shares, or which pairs of them, times one whole-number weight of hers: of length 1. */
+export interface WeightedClaim {
+  kind: "weighted counts" | "weighted pairs";
+  items: readonly number[]; // ascending
+  people: number;
+  few: number; // items of somebody with few: with fewer her weight in pairs is no larger
+  size?: SumSize; // known with the round
+}
+
+/** What decides how fine weights are. */
+export interface SumSize {
+  bits: number;
+  cohort: number; // no more devices than this in one sum
+  multiplier: number; // of the noise each aggregator adds, over the longest contribution; 0: none
+}
+
+export type Claim = CountsClaim | PairsClaim | WeightedClaim;
 
 /** Everybody makes the same one of what is public. */
 export function circuitOf(claim: Claim): ProvenVector {
   if (claim.kind === "counts") return counted(claim);
+  if (claim.kind !== "pairs") return weighted(claim);
   return new PairedItems(counted(claim.counted), claim.ranked, new PairWords(claim.bounds), claim.rows);
+}
+
+const BASES = [2_642_245, 2 ** 32 - 1]; // the largest of which three, and two, counters fit into a word
+const COARSEST = 128; // the largest weight is no smaller if it can be
+const LARGEST_NOISE = 2 ** 13; // steps: what the aggregators can draw
+const FARTHEST = 17; // sigma: the noise of two aggregators in one number is not farther from 0
+
+/** The longest contribution is as many whole steps as noise can be drawn for, and as counters have room for. */
+function weighted({ kind, items, people, few, size }: WeightedClaim): WeightedCounts | WeightedPairs {
+  const { bits, cohort, multiplier } = size!;
+  const most = 2 ** (bits - 1);
+  const longest = multiplier ? Math.min(most, Math.floor((LARGEST_NOISE - 1) / multiplier)) : most;
+  if (kind === "weighted counts") return new WeightedCounts(items.length, people, longest);
+  let [base, largest, heaviest] = [0, 0, 0];
+  for (base of BASES) {
+    heaviest = Math.floor(((base - 1) / 2 - FARTHEST) / (cohort * people + FARTHEST * multiplier * few));
+    largest = Math.min(longest, heaviest * few);
+    if (heaviest >= COARSEST) break;
+  }
+  if (heaviest < 1) throw new DeviceError("a sum of pairs must fit its words, but would not; take no part.");
+  const words = new PairWords(new Array<number>(items.length).fill(base - 1), true);
+  return new WeightedPairs(people, largest, Math.min(heaviest, largest), words);
 }
 
 /** What one person shares and proves. */
 export function provenVector(claim: Claim, own: Iterable<number>): Elements {
-  const { items } = claim.kind === "counts" ? claim : claim.counted;
+  const { items } = claim.kind === "pairs" ? claim.counted : claim;
   const shared = new Set(own);
   const circuit = circuitOf(claim);
   if (ELEMENT_BYTES * circuit.length > LARGEST_UPLOAD) {

@@ -203,6 +203,7 @@ export const texts = {
     federation: "This federation",
     method: "method",
     minimum: "no sum of fewer than",
+    deviceCounts: "one device counts for at most",
     people: "people",
     noise: "noise",
     noNoise: "sums without noise",

@@ -15,12 +15,12 @@ from threadpoolctl import threadpool_limits
 from murmura.algorithms.cooccurrence.item_model import (
     PairModel,
     PairModelSettings,
-    Share,
     item_scale,
     pair_weights,
 )
 from murmura.algorithms.cooccurrence.next_items import basis, next_items, predictor, sketch_rows
-from murmura.baselines.base import Baseline, RankingModel
+from murmura.baselines.base import RankingModel
+from murmura.baselines.information import InformedBaseline, Share
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.interactions import Interactions, latest_each
 from murmura.core.model import Arrays
@@ -67,28 +67,29 @@ class PooledModel(RankingModel):
 
 
 @settings
-class Pooled(PairModelSettings, Baseline):
+class Pooled(PairModelSettings, InformedBaseline):
     """Counts, pairs and what comes next, from all rows at once."""
 
     model = PooledModel
     seeded = False
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse to use times where there are none, and tables that would not fit."""
+        """Refuse tables that would not fit as well."""
         super().check(train, seed)
-        self.check_rows(train.value, train.time)
         self.check_size(train)
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> PooledModel:
         """Sum up, then solve."""
-        used = train.rows(self.takes(train.value))
+        used = self.used(train)
         counts = np.asarray(used.item_counts, np.int64)
         items = self.weighed(counts)
         tables: Arrays = {"counts": counts.astype(np.uint32)[:, None]}
         if (self.ease or self.knn) and len(items) > 1:
             features = train.features if self.features else None
             paired = used.rows(counts[used.item] >= self.least)
-            tables |= pair_weights(self, _together(paired, items), counts, features)
+            weight = np.maximum(used.user_counts, 1.0) ** -self.person_weight
+            own = np.bincount(used.item, weight[used.user], minlength=used.n_items)
+            tables |= pair_weights(self, _together(paired, items, weight), counts, features, own[items])
         if self.order:
             tables |= self._ordered(used, item_scale(counts, self.least))
         return PooledModel(train, tables, self)
@@ -112,13 +113,13 @@ class Pooled(PairModelSettings, Baseline):
             return {"basis": V, "predictor": predictor(A, C, self.ridge)}
 
 
-def _together(used: Interactions, items: Ints) -> Floats:
-    """(n, n) how often two items occur together, zero on the diagonal."""
+def _together(used: Interactions, items: Ints, weight: Floats) -> Floats:
+    """(n, n) how often two items occur together, each time with the person's weight, zero on the diagonal."""
     place = np.full(used.n_items, -1, np.int32)
     place[items] = np.arange(len(items))
     there = place[used.item] >= 0
-    one = np.ones(int(there.sum()))
-    by_user = Sparse.of_users(used.user[there], place[used.item[there]], one, used.n_users)
+    value = np.sqrt(weight[used.user[there]])
+    by_user = Sparse.of_users(used.user[there], place[used.item[there]], value, used.n_users)
     G = gram(by_user.transpose(len(items)), by_user)
     np.fill_diagonal(G, 0)
     return G

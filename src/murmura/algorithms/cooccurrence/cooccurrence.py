@@ -43,7 +43,14 @@ from murmura.algorithms.cooccurrence.release_differences import (
     carried_over,
     without,
 )
-from murmura.algorithms.cooccurrence.suspicious_items import copies, leaps
+from murmura.algorithms.cooccurrence.suspicious_items import (
+    alarm_sentence,
+    believed,
+    copies,
+    leap_sentences,
+    leaps,
+    shrink_pairs,
+)
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.claims import CountsClaim, PairsClaim
 from murmura.core.contract import (
@@ -76,6 +83,7 @@ BREACHES = {
     COUNTERS: "counters were above the count of their rarer item",
     DIRECTIONS: "directions were negative",
 }
+COPIES = "copied rows"  # places of two items each, of those that take part
 RARE = "rare items"  # beside accuracy
 
 
@@ -97,8 +105,14 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
     releases_pairs: ClassVar[bool] = True
 
     parts: Count = 1  # pairs are asked in so many parts, each of a public random 1/parts of the devices
-    # items of one person in a release at most, evenly spread over what she shares; 0: all
+    # items of one person in a release at most, evenly spread over what she shares, and rows are believed as far
+    # as public numbers go; 0: all items, and all rows as they are
     cap: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def tolerated(self) -> int:
+        """Malicious devices that no row rests on: of the fewest owners of an item all but `SAFE` may be."""
+        return max(0, self.least - SAFE) if self.cap else 0
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Counts, then pairs; what a sum of pairs holds is known once the counts are public."""
@@ -220,7 +234,8 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         if phase == "counts":
             return self._counted(server, received), {}
         if phase in PHASES:
-            made = ServerState({**server.model, **ordered(self, phase, server, received)}, server.private)
+            part = self._believed_owners(server) if self.cap else None
+            made = ServerState({**server.model, **ordered(self, phase, server, received, part)}, server.private)
         else:
             made = self._paired(phase, server, received)
         if phase == (PHASES if self.order else self._pair_phases)[-1]:
@@ -241,6 +256,10 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
             private |= {"pairs": sums, "scale": scale}
         if number < self.parts - 1:
             return ServerState(server.model, private)
+        if self.cap:
+            people = int(private["people"][0])
+            alike = copies(self._table(counts, private), counts[self.weighed(counts)], people)
+            private[COPIES] = np.array(alike, np.int32).reshape(-1, 2)
         made, directions = self._solve(counts, private)
         if directions:
             private[DIRECTIONS] = np.array([directions])
@@ -283,21 +302,31 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         before, counts = Release.before(server), server.model["counts"][:, 0].astype(np.int64)
         found, items = list[str](), self.weighed(counts)
         if before is not None:
-            growth = float(server.private["people"][0]) / before.people
-            found += [
-                f"item {item} grew from {before.counts[item]} to {counts[item]} owners"
-                for item in np.intersect1d(items, leaps(before.counts, counts, growth)).tolist()
-            ]
-        if "pairs" in server.private:
-            G = self._table(counts, server.private)
-            alike = copies(G, counts[items], int(server.private["people"][0]))
-            found += [
-                f"items {items[a]} and {items[b]} have the same row and hardly a common owner" for a, b in alike
-            ]
-        if not found:
-            return ""
-        more = f", and {len(found) - 1} more like it" if len(found) > 1 else ""
-        return f"{found[0]}{more}: false histories look like this"
+            leapt = np.intersect1d(items, leaps(before.counts, counts, before.growth(server.private)))
+            found += leap_sentences(leapt, before.counts, counts)
+        found += [
+            f"items {items[a]} and {items[b]} have the same row and hardly a common owner"
+            for a, b in server.private.get(COPIES, ())
+        ]
+        return alarm_sentence(found, self.cap > 0)
+
+    def _believed(self, counts: Longs, private: Arrays) -> Floats:
+        """(items,) which part of each row is believed: all, but of counts that leapt and of copied rows."""
+        before = Release.before(ServerState({}, private)) if self.cap else None
+        if before is None:
+            part = np.ones(len(counts))
+        else:
+            part = believed(before.counts, counts, before.growth(private))
+        for pair in private.get(COPIES, ()):
+            items = self.weighed(counts)[pair]
+            part[items[counts[items].argmin()]] = 0.0
+        return part
+
+    def _believed_owners(self, server: ServerState) -> Floats:
+        """(items,) the same of rows whose numbers nobody proves: so many of their owners may be malicious."""
+        counts = server.model["counts"][:, 0].astype(np.int64)
+        honest = np.maximum(counts - self.tolerated, 0) / np.maximum(counts, 1)
+        return honest * self._believed(counts, server.private)
 
     def _table(self, counts: Longs, private: Arrays) -> Floats:
         """How often two of the items that take part occur together, by ascending number."""
@@ -323,6 +352,7 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         if self.ease and self.parts == 1 and "pairs" in private:
             cut = cut_negative(G, own * private["scale"][0])
         features = None
+        shrink_pairs(G, self._believed(counts, private)[items])
         if self.features:
             labels = ("",) * (int(private["feature"].max(initial=-1)) + 1)
             features = ItemFeatures(labels, private["start"], private["feature"])
@@ -331,6 +361,7 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         except SettingError:  # pairs of some people stand for those of all: nobody need have lied
             G = self._table(counts, private)
             cut_negative(G, own + self.reg / 2)
+            shrink_pairs(G, self._believed(counts, private)[items])
             return pair_weights(self, G, counts, features), cut
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.algorithms.cooccurrence.item_model import RankingSettings
+from murmura.baselines.information import RankingSettings
 from murmura.core.arrays import Bools, Longs, Singles
 from murmura.core.contract import Algorithm, ClientState, History, Phase, RoundContext
 from murmura.core.rng import Rng

@@ -9,51 +9,27 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 from threadpoolctl import threadpool_limits
 
+from murmura.baselines.information import (
+    RankingSettings,
+    Share,
+    less_popular,
+    recency,
+    standardised,
+)
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
-from murmura.core.errors import DataError, MemoryLimitError, SettingError
+from murmura.core.errors import MemoryLimitError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.item_weights import NearestItems, add_feature_cosines, ease_weights, nearest_items
 
-Share = Annotated[float, Field(ge=0)]
 Tables = Mapping[str, NDArray[Any]]
-
-
-@settings
-class RankingSettings:
-    """What counts on the device that ranks, of any model of co-occurrences."""
-
-    recency: Share = 0.0  # an item followed by g newer ones counts (1 + g)^-recency; 0: all alike
-    discount: Share = 0.0  # of log(count + 1): how much popularity is held against an item
-    value_from: float | None = None  # rows of a smaller value take no part; None: all do
-
-    @property
-    def uses_order(self) -> bool:
-        """Where the newest items count most, or what comes next."""
-        return self.recency > 0 or getattr(self, "order", 0) > 0
-
-    def check_rows(self, value: Floats, time: Longs | None) -> None:
-        """Refuse what needs times where there are none."""
-        for name in ("recency", "order"):
-            if getattr(self, name, 0) and time is None:
-                raise DataError(
-                    f"{name} must be 0 where rows have no times, as here, but it is "
-                    f"{getattr(self, name):g}; give -S {name}=0, or data with times."
-                )
-
-    def takes(self, value: Floats) -> Bools:
-        """Which rows take part."""
-        if self.value_from is None:
-            return np.ones(len(value), np.bool_)
-        return value >= self.value_from
 
 
 @settings
@@ -110,15 +86,21 @@ class PairModelSettings(RankingSettings):
 
 
 def pair_weights(
-    settings: PairModelSettings, G: Floats, counts: Longs, features: ItemFeatures | None
+    settings: PairModelSettings,
+    G: Floats,
+    counts: Longs,
+    features: ItemFeatures | None,
+    weighted: NDArray[Any] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """The tables of weights between items, from how often two of them occur together; G is overwritten.
 
-    G is of `settings.weighed(counts)`; what is too rare for pairs has zeros in it.
+    G is of `settings.weighed(counts)`; what is too rare for pairs has zeros in it. `weighted`: the counts of
+    these items where people have weights.
     """
     items = settings.weighed(counts)
-    own = counts[items]
-    seen = sole_owners(G, np.where(own >= settings.least, own, 0))
+    often = counts[items]
+    own = often if weighted is None else weighted
+    seen = sole_owners(G, np.where(often >= settings.least, often, 0))
     found: dict[str, NDArray[Any]] = {"exposed": np.array([[seen]], np.uint32)}
     if settings.knn:
         s = settings
@@ -181,7 +163,7 @@ class WeightBlend:
         # one kind without a discount ranks as it is: a change of scale could only make ties
         mixed = found[0][1] if len(found) == 1 and not self.discount else _mixed(found)
         if self.discount:
-            mixed = mixed - np.float32(self.discount) * np.log(self.counts[self.items] + 1).astype(np.float32)
+            mixed = less_popular(mixed, self.counts[self.items], self.discount)
         return self._with_others(mixed)
 
     def _with_others(self, scores: Singles) -> Singles:
@@ -194,17 +176,8 @@ class WeightBlend:
 def _mixed(found: list[tuple[float, Singles]]) -> Singles:
     total: Singles = np.zeros(len(found[0][1]), np.float32)
     for share, scores in found:
-        spread = scores.std()
-        total += np.float32(share) * ((scores - scores.mean()) / (spread if spread > 0 else np.float32(1)))
+        total += np.float32(share) * standardised(scores)
     return total
-
-
-def recency(time: Longs, power: float) -> Floats:
-    """(1 + gap)^-power of every row; gap: how many rows are newer, rows of one time the average of theirs."""
-    _, place, size = np.unique(-time, return_inverse=True, return_counts=True)
-    newer = np.cumsum(size) - size
-    gap: Floats = (newer + (size - 1) / 2)[place]
-    return (1 + gap) ** -power
 
 
 def item_scale(counts: Longs, least: int) -> Floats:

@@ -9,9 +9,9 @@ import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, bit_places, layout
 from murmura.algorithms.cooccurrence.counting import evenly
-from murmura.algorithms.cooccurrence.item_model import RankingSettings
 from murmura.algorithms.cooccurrence.loops import PersonRows, add_counts, add_normalised_pairs
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence, triangle
+from murmura.baselines.information import RankingSettings
 from murmura.core.arrays import Bools, Ints, Longs, Singles
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel
@@ -129,15 +129,24 @@ class PrivateCooccurrenceKernel(CohortKernel[PrivateCooccurrence]):
         assert cohort.chain is not None
         people, chain, counts = cohort.people, cohort.chain, cohort.phase.name == "counts"
         shared = shared_rows(cohort, self.algorithm)
-        rank = np.arange(cohort.info.items, dtype=np.int32)
+        weighted = chain.weighted
+        items = cohort.info.listed if counts else self.algorithm.core(cohort.info)
         if counts:
             disclose(people, shared, tally)
             tally.item_rows[chain.block(cohort.round)] += len(cohort.clients)
-        else:
-            core = self.algorithm.core(cohort.info)
-            rank = np.full(cohort.info.items, -1, np.int32)
-            rank[core] = np.arange(len(core), dtype=np.int32)
+        rank = np.full(cohort.info.items, -1, np.int32)
+        rank[items] = items if counts and weighted is None else np.arange(len(items), dtype=np.int32)
         rows = person_rows(people, shared & (rank[people.item] >= 0), rank)
+        if weighted is not None:
+            ranks = rows.rank.astype(np.int64)
+
+            def add(worker: int, first: int, last: int, total: Longs) -> None:
+                if first < last:  # people of clients between them, who take no part, share nothing
+                    whose = rows.first[cohort.clients[first] : cohort.clients[last - 1] + 2]
+                    begins = rows.start[whose[0] : whose[-1] + 1]
+                    weighted.add_histories(whose, begins, ranks, total[1:].view(np.uint64))
+
+            return self.channel_sum(cohort, chain, add), {}
         n = cohort.info.items if counts else self.algorithm.core_size(cohort.info)
         where, round = chain.vector_slice(cohort.phase.name, cohort.round), np.uint64(cohort.round)
         loop = add_counts if counts else add_normalised_pairs

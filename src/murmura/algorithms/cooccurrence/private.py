@@ -16,7 +16,7 @@ items, for federations too small for anything else.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,18 @@ from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.cooccurrence.counting import CountingMethod
-from murmura.algorithms.cooccurrence.item_model import WeightBlend, recency
-from murmura.algorithms.cooccurrence.release_differences import COMPLETE
+from murmura.algorithms.cooccurrence.item_model import WeightBlend
+from murmura.algorithms.cooccurrence.release_differences import COMPLETE, EARLIER
+from murmura.algorithms.cooccurrence.suspicious_items import (
+    alarm_sentence,
+    believed,
+    leap_sentences,
+    shrink_pairs,
+)
+from murmura.baselines.information import recency
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.channel import NoiseForecast
+from murmura.core.claims import WeightedCountsClaim, WeightedPairsClaim
 from murmura.core.contract import (
     ClientState,
     ClientStep,
@@ -60,6 +68,11 @@ NOISE = 3.0  # deviations of an entry: what noise alone makes is left, as cuttin
 SHRINK = 0.5  # of the noise edge: what noise adds to a direction, more or less, is taken off
 ENOUGH = 0.75  # of the noise edge: where the strongest direction promises less, noise drowns it
 MORE = 1.15  # times the noise among more people, as delta is smaller among them
+FEW = 8  # times less than the mean: people with fewer items weigh no more in pairs
+SUMMED, BELIEVED = (
+    "summed",
+    "believed",
+)  # of what the server keeps: counts as summed, and which part is believed
 EFFECTIVE = 0.1  # of all items, 1 / sum of q^2 before counts are known: data sets have .13 to .35
 
 
@@ -87,32 +100,34 @@ class PrivateCooccurrence(CountingMethod):
     def core(self, info: FederationInfo) -> Ints:
         """Ascending: the items of the largest public counts, of equals those of lower number."""
         counts = np.zeros(info.items, np.int64) if info.counts is None else info.counts
-        order = np.argsort(-counts[info.listed], kind="stable")[: self.core_size(info)]
-        return np.sort(info.listed[order])
+        return largest(counts, info.listed, self.core_size(info))
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Counts, then pairs of the core."""
-        counts = TableSpec("counts", "item", info.items, 1, bound=1.0)
-        nothing, n = MessageSpec(), self.core_size(info)
-        if not self.eigenvectors:
-            return (
-                Phase("counts", MessageSpec((counts,)), repeat=1, receives=nothing, longest=1.0, returns=True),
-            )
-        pairs = TableSpec("pairs", "dense", triangle(n), 1, bound=1.0)
-        first = Phase(
-            "counts", MessageSpec((counts,)), repeat=1, receives=nothing, longest=1.0, budget=COUNTS_BUDGET
-        )
-        second = Phase(
-            "pairs",
-            MessageSpec((pairs,)),
+        most = float(info.people)  # of one number: each person adds at most 1
+        counts = TableSpec("counts", "item", info.items, 1, bound=most)
+        alone = Phase(
+            "counts",
+            MessageSpec((counts,)),
             repeat=1,
-            receives=nothing,
-            follows="counts",
+            receives=MessageSpec(),
             longest=1.0,
-            budget=1 - COUNTS_BUDGET,
+            claim=WeightedCountsClaim(info.listed, info.people),
             returns=True,
         )
-        return first, second
+        if not self.eigenvectors:
+            return (alone,)
+        pairs = TableSpec("pairs", "dense", triangle(self.core_size(info)), 1, bound=most)
+        few = max(1, info.interactions // (FEW * info.clients * info.people))
+        second = replace(
+            alone,
+            name="pairs",
+            sends=MessageSpec((pairs,)),
+            follows="counts",
+            budget=1 - COUNTS_BUDGET,
+            claim=WeightedPairsClaim(self.core(info), info.people, few),
+        )
+        return replace(alone, budget=COUNTS_BUDGET, returns=False), second
 
     def publishes(self, info: FederationInfo) -> MessageSpec:
         """The counts, and a vector for each item of the core."""
@@ -130,9 +145,10 @@ class PrivateCooccurrence(CountingMethod):
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Nothing is known."""
         counts: NDArray[np.generic] = np.zeros((info.items, 1), np.uint32)
+        own = {"listed": info.listed}
         if not self.eigenvectors:
-            return ServerState({"counts": counts})
-        return ServerState({"counts": counts, "factors": self._no_factors(self.core_size(info))})
+            return ServerState({"counts": counts}, own)
+        return ServerState({"counts": counts, "factors": self._no_factors(self.core_size(info))}, own)
 
     def _no_factors(self, n: int) -> Singles:
         return np.zeros((n, self.eigenvectors), np.float32)
@@ -145,31 +161,54 @@ class PrivateCooccurrence(CountingMethod):
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """1 / sqrt(n) for each item she shares; or x x' / n over those of them that are in the core."""
         shared = self.shared(history, rng)
-        each = (shared.item[shared.owners == person] for person in shared.people.tolist())
+        each = shared.by_person
         if context.phase == "counts":
             made = (SparseRows(own, np.full((len(own), 1), len(own) ** -0.5, np.float32)) for own in each)
-            return state, Update({"counts": sum(made, SparseRows.empty(1))})
+            return state, Update({"counts": sum(made, SparseRows.empty(1))}, own=each)
         core = self.core(context.info)
         total = np.zeros((triangle(len(core)), 1), np.float32)
         for own in each:
             ranks = np.searchsorted(core, own[np.isin(own, core)]).astype(np.int32)
             total[pair_places(ranks, len(core)), 0] += pair_values(len(ranks))
         rows = np.arange(len(total), dtype=np.int32)
-        return state, Update({"pairs": SparseRows(rows, total)})
+        return state, Update({"pairs": SparseRows(rows, total)}, own=each)
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The counts are made public; with the pairs the vectors of the core are."""
         assert isinstance(received, Total)
+        kept = server.private
         if phase == "counts":
-            counts = self.summed_counts(received, len(server.model["counts"]))[:, None].astype(np.uint32)
-            model: dict[str, NDArray[np.generic]] = {**server.model, "counts": counts}
+            summed = self.summed_counts(received, len(server.model["counts"]))
+            kept = self._compared(server, summed, received)
             if self.eigenvectors:
-                return ServerState({**model, "factors": np.zeros_like(server.model["factors"])}), {}
-            return ServerState(model, {COMPLETE: np.ones(1, np.uint8)}), {}
+                none = {"factors": self._no_factors(len(server.model["factors"]))}
+                return ServerState({"counts": summed[:, None].astype(np.uint32), **none}, kept), {}
+            counts = np.rint(summed * kept[BELIEVED])[:, None].astype(np.uint32)
+            return ServerState({"counts": counts}, {**kept, COMPLETE: np.ones(1, np.uint8)}), {}
         n, upper = len(server.model["factors"]), received.update.tables["pairs"].values[:, 0]
         G = cut_entries(symmetric(upper.astype(np.float64), n), received.noise)
+        shrink_pairs(G, kept[BELIEVED][largest(kept[SUMMED], kept["listed"], n)])
         A = item_factors(G, self.eigenvectors, received.count / self.people_per_reg, received.noise)
-        return ServerState({**server.model, "factors": A}, {COMPLETE: np.ones(1, np.uint8)}), {}
+        return ServerState({**server.model, "factors": A}, {**kept, COMPLETE: np.ones(1, np.uint8)}), {}
+
+    def _compared(self, server: ServerState, summed: Longs, received: Total) -> dict[str, NDArray[Any]]:
+        """What the server keeps of a release: its counts, those before, and which part of them is believed."""
+        kept, part = server.private, np.ones(len(summed))
+        last = {name: values for name, values in kept.items() if name.startswith(EARLIER)}
+        if COMPLETE in kept:
+            last = {EARLIER + name: kept[name] for name in ("people", SUMMED)}
+        if last:
+            growth = received.count / float(last[EARLIER + "people"][0])
+            part = believed(last[EARLIER + SUMMED] / SCALE, summed / SCALE, growth, received.noise)
+        people = np.array([received.count], np.int64)
+        return {**last, "listed": kept["listed"], "people": people, SUMMED: summed, BELIEVED: part}
+
+    def alarm(self, server: ServerState) -> str:
+        """Counts that leapt against the last release."""
+        kept = server.private
+        leapt = np.flatnonzero(kept.get(BELIEVED, np.ones(0)) < 1).astype(np.int32)
+        before, now = (kept.get(name, np.zeros(0)) / SCALE for name in (EARLIER + SUMMED, SUMMED))
+        return alarm_sentence(leap_sentences(leapt, before, now))
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """Nothing to fit: the model meets any history, also one without times."""
@@ -240,6 +279,12 @@ class PrivateCooccurrence(CountingMethod):
         from murmura.algorithms.cooccurrence.kernel import PrivateCooccurrenceKernel
 
         return PrivateCooccurrenceKernel(self)
+
+
+def largest(counts: Longs, listed: Ints, n: int) -> Ints:
+    """Ascending: the n listed items of the largest counts, of equals those of lower number."""
+    order = np.argsort(-counts[listed], kind="stable")[:n]
+    return np.sort(listed[order])
 
 
 def triangle(n: int) -> int:

@@ -51,6 +51,10 @@ class Release:
             return None
         return Release(int(kept[EARLIER + "people"][0]), kept[EARLIER + "counts"], kept.get(EARLIER + "pairs"))
 
+    def growth(self, private: Arrays) -> float:
+        """How many times as many people there are in what a server keeps now."""
+        return float(private["people"][0]) / self.people
+
     def together(self, items: Ints, least: int) -> Ints:
         """(n, n) how often two of these items, which all take part, occur together."""
         ranked = RankedItems.of(self.counts, least)

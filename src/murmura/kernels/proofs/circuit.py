@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,14 +27,11 @@ class Inputs:
     a: Elements
     b: Elements
     linear: int  # below p
+    linked: Elements | None = None  # what says whose vector it is, where it is no part of the vector
 
 
-class ProvenVector(Protocol):
-    """A vector of numbers of the field, and the circuit that is 0 if it is valid."""
-
-    @property
-    def length(self) -> int:
-        """Numbers in the vector."""
+class Circuit(Protocol):
+    """What is 0 if a vector is valid; the vector has numbers of the field, or a form of its own."""
 
     @property
     def challenges(self) -> int:
@@ -51,6 +48,20 @@ class ProvenVector(Protocol):
     @property
     def parameters(self) -> bytes:
         """Everything that a proof depends on besides the vector, in one spelling."""
+
+    def inputs(self, x: Any, r: Elements, one: int) -> Inputs:
+        """The inputs of the products."""
+
+    def released(self, x: Any) -> Elements:
+        """What is added up and released; the rest of a vector is for its proof alone."""
+
+
+class ProvenVector(Circuit, Protocol):
+    """A vector of numbers of the field, and its circuit."""
+
+    @property
+    def length(self) -> int:
+        """Numbers in the vector."""
 
     def vector(self, own: Sequence[Longs]) -> Elements:
         """A valid vector, of the places of the items that each person shares."""
@@ -104,21 +115,19 @@ class RangeBits:
         return int(inner(bits, self.weights))
 
 
-def prove(circuit: ProvenVector, x: Elements, r: Elements, blinds: Elements) -> Elements:
+def prove(circuit: Circuit, x: Any, r: Elements, blinds: Elements) -> Elements:
     """A proof that x is valid."""
     found = circuit.inputs(x, r, 1)
     return circuit.gadget.prove(found.a, found.b, blinds)
 
 
-def query(
-    circuit: ProvenVector, x: Elements, proof: Elements, r: Elements, point: int, one: int = HALF
-) -> Elements:
+def query(circuit: Circuit, x: Any, proof: Elements, r: Elements, point: int, one: int = HALF) -> Elements:
     """One aggregator's share of the check of its shares; with `one` 1 the check of a whole vector."""
     found = circuit.inputs(x, r, one)
     return circuit.gadget.query(found.a, found.b, found.linear, proof, point)
 
 
-def accepts(circuit: ProvenVector, *shares: Elements) -> bool:
+def accepts(circuit: Circuit, *shares: Elements) -> bool:
     """Whether all shares of the check together show a valid vector."""
     whole = shares[0]
     for share in shares[1:]:

@@ -2,7 +2,7 @@
 
 With e = 2³² − 1, 2⁶⁴ is e and 2⁹⁶ is −1 modulo p: a product of 128 bits is reduced by one short product, one
 addition and one subtraction. Every function takes and gives words below p. The reference implementation is
-`channel.proofs`, on whole numbers of Python.
+`tests.channel.plain_proofs`, on whole numbers of Python.
 """
 
 from __future__ import annotations
@@ -166,4 +166,22 @@ def scaled(a: Elements, by: np.uint64) -> Elements:
     result = np.empty_like(a)
     for i in range(len(a)):
         result[i] = multiply(a[i], by)
+    return result
+
+
+@compiled
+def row_inners(a: Elements, b: Elements) -> Elements:
+    """Σ_c a_ic b_c of each row."""
+    result = np.empty(len(a), np.uint64)
+    for i in range(len(a)):
+        result[i] = inner(a[i], b)
+    return result
+
+
+@compiled
+def row_totals(a: Elements) -> Elements:
+    """Σ_c a_ic of each row."""
+    result = np.empty(len(a), np.uint64)
+    for i in range(len(a)):
+        result[i] = total(a[i])
     return result

@@ -44,6 +44,11 @@ class PairWords:
     bounds: Longs  # (n,) ascending: no counter in the row of a rank is larger
     diagonal: bool = False  # whether a rank is paired with itself too
 
+    @staticmethod
+    def of_one_base(ranks: int, base: int) -> PairWords:
+        """Where every counter has the same room, and a rank is paired with itself too."""
+        return PairWords(np.full(ranks, base - 1, np.int64), diagonal=True)
+
     def __len__(self) -> int:
         return len(self.bounds)
 
@@ -105,10 +110,16 @@ class PairWords:
         ends = np.append(p.start[1:], self.words)
         return int(_word_sum(words, r, t, p.start, ends, p.group))
 
-    def add_histories(self, begins: Longs, ranks: Longs, words: Elements) -> None:
-        """Add the words of many histories: v has the ascending ranks begins[v] to begins[v + 1]."""
+    def add_histories(
+        self, begins: Longs, ranks: Longs, words: Elements, weights: Elements | None = None
+    ) -> None:
+        """Add the words of many histories: v has the ascending ranks begins[v] to begins[v + 1].
+
+        Each pair of a history counts its weight; without weights it counts 1.
+        """
         p = self.places
-        _add_histories(begins, ranks, self.diagonal, p.first, p.size, p.base, p.start, words)
+        weights = np.ones(len(begins) - 1, np.uint64) if weights is None else weights
+        _add_histories(begins, ranks, weights, self.diagonal, p.first, p.size, p.base, p.start, words)
 
     def cut(self, words: Elements) -> int:
         """Cut sums, in place, to what is possible; how many counters were above their bounds."""
@@ -199,6 +210,7 @@ def _pack(
 def _add_histories(
     begins: Longs,
     ranks: Longs,
+    weights: Elements,
     diagonal: bool,
     first: Longs,
     size: Longs,
@@ -208,7 +220,7 @@ def _add_histories(
 ) -> None:
     for person in range(len(begins) - 1):
         own = ranks[begins[person] : begins[person + 1]]
-        _pack(own, _ONE, diagonal, first, size, base, start, words)
+        _pack(own, weights[person], diagonal, first, size, base, start, words)
 
 
 @compiled

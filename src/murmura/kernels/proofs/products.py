@@ -1,8 +1,8 @@
 """The one gadget of our circuits, a sum of so many products, compiled: its prover and its verifiers.
 
 A circuit is Σ a_k b_k + l = 0, where a, b and l are linear in the vector that is shared. `chunk` products are
-one call of the gadget. The order of a proof and of a verifier's share is that of `channel.proofs`, the
-reference implementation: `prove` and `query` give what it gives.
+one call of the gadget. The order of a proof and of a verifier's share is that of the reference implementation,
+`tests.channel.plain_proofs`: `prove` and `query` give what it gives.
 """
 
 from __future__ import annotations

@@ -28,16 +28,16 @@ weight is above H, also of a person with few items: so more counters fit into a 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isqrt
 
 import numpy as np
 
-from murmura.core.arrays import Longs
+from murmura.core.arrays import Floats, Longs
 from murmura.core.errors import SettingError
-from murmura.kernels.proofs.circuit import Inputs, RangeBits
+from murmura.kernels.proofs.circuit import Inputs, RangeBits, elements
 from murmura.kernels.proofs.counted_items import summed_vectors
 from murmura.kernels.proofs.field import (
     MODULUS,
@@ -52,6 +52,8 @@ from murmura.kernels.proofs.field import (
 )
 from murmura.kernels.proofs.pair_words import PairWords
 from murmura.kernels.proofs.products import ProductGadget
+
+_P, _HALF = np.uint64(MODULUS), np.uint64(MODULUS // 2)  # beyond a half a number stands for a negative one
 
 
 def _by_bits(weights: Sequence[int], kinds: RangeBits) -> Elements:
@@ -146,6 +148,32 @@ class WeightedCounts:
         """The weighted items of all people of the device."""
         return summed_vectors(x[: self._parts[0]].reshape(self.people, -1))
 
+    @property
+    def released_length(self) -> int:
+        """Numbers in what is released."""
+        return self.items
+
+    @property
+    def most(self) -> int:
+        """No device adds more to a number."""
+        return self.largest
+
+    def add_histories(self, first: Longs, begins: Longs, places: Longs, sums: Elements) -> None:
+        """Add what the devices of these people release."""
+        n = np.diff(begins)
+        squares = self.largest**2 // (self.people * _sharing(first) * n)
+        weights = np.minimum(self.largest, np.floor(np.sqrt(squares)).astype(np.int64))  # far below 2^53
+        np.add.at(sums, places[begins[0] : begins[-1]], np.repeat(weights, n).astype(np.uint64))
+
+    def steps(self, sums: Elements) -> Floats:
+        """Sums and their noise as signed numbers, in steps."""
+        numbers: Floats = np.where(sums > _HALF, -(_P - sums).astype(np.float64), sums.astype(np.float64))
+        return numbers
+
+    def noise(self, sigma: int, drawn: Callable[[int, int], Longs]) -> Elements:
+        """One aggregator's, of this deviation; `drawn` draws so many numbers of one."""
+        return elements(drawn(sigma, self.items).tolist())
+
 
 @dataclass(frozen=True, eq=False)
 class WeightedPairs:
@@ -235,3 +263,43 @@ class WeightedPairs:
     def released(self, x: Elements) -> Elements:
         """The words."""
         return x[self._parts[3] :]
+
+    @property
+    def released_length(self) -> int:
+        """Numbers in what is released."""
+        return self.words.words
+
+    @property
+    def most(self) -> int:
+        """No device adds more to a counter."""
+        return min(self.largest, self.people * self.heaviest)
+
+    def add_histories(self, first: Longs, begins: Longs, places: Longs, sums: Elements) -> None:
+        """Add what the devices of these people release."""
+        weights = np.minimum(self.heaviest, self.largest // (_sharing(first) * np.diff(begins)))
+        self.words.add_histories(begins, places, sums, weights.astype(np.uint64))
+
+    def steps(self, sums: Elements) -> Floats:
+        """Sums and their noise by pairs a <= b, row by row, in steps: off the diagonal times the root of 2."""
+        G = self.words.unpack_signed(sums).astype(np.float64) * np.sqrt(2.0)
+        np.fill_diagonal(G, G.diagonal() / np.sqrt(2.0))
+        upper: Floats = G[np.triu_indices(len(G))]
+        return upper
+
+    def noise(self, sigma: int, drawn: Callable[[int, int], Longs]) -> Elements:
+        """One aggregator's, of this deviation on the diagonal and one a root of 2 smaller off it."""
+        n = len(self.words)
+        G = np.diag(drawn(sigma, n))
+        G[np.triu_indices(n, 1)] = drawn(off_diagonal(sigma), n * (n - 1) // 2)
+        return self.words.pack_sums(G)
+
+
+def off_diagonal(sigma: int) -> int:
+    """The deviation off the diagonal, where each entry stands for two."""
+    return isqrt((sigma**2 + 1) // 2 - 1) + 1 if sigma else 0  # the least whose square is at least half of that
+
+
+def _sharing(first: Longs) -> Longs:
+    """Of every person how many people of the device share anything."""
+    people = np.diff(first)
+    return np.repeat(people, people)

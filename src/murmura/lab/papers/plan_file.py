@@ -22,7 +22,7 @@ from murmura.core.settings import Count, settings
 from murmura.engine.prepared import Selection
 from murmura.engine.run_folder import Run
 from murmura.studies.configuration import DataConfig, checked
-from murmura.studies.methods import LITTLE, RULES, SizeRule, Sizes, model_and_pi, resolved_settings
+from murmura.studies.methods import RULES, SizeRule, Sizes, model_and_pi, resolved_settings
 from murmura.studies.search.folder import Choice, Trial, name_of, read_history
 from murmura.studies.search.grid import check_candidates, search
 from murmura.studies.search.space import Axes
@@ -101,9 +101,10 @@ def read_plan(path: Path) -> SearchPlan:
     return plan
 
 
+MOVIELENS = "ml-"  # what the names of its data sets begin with
 DIVISORS = (100.0, 200.0, 300.0, 400.0, 500.0, 700.0, 1000.0)  # rows per unit of reg that are considered
 COLUMNS = (
-    "protocol", "data", "users", "items", "rows", "times", "model", "metric", "settings",
+    "protocol", "data", "users", "items", "rows", "times", "features", "model", "metric", "settings",
     "rule", "class defaults", "best", "share of rule", "share of class defaults",
 )  # fmt: skip
 
@@ -119,8 +120,8 @@ class KnownTrials:
 
     @property
     def family(self) -> str:
-        """What is left out together: two states of one data set are no two data sets."""
-        return LITTLE[0] if self.data in LITTLE else self.data
+        """What is left out together: all of MovieLens was collected by one site in one way."""
+        return MOVIELENS if self.data.startswith(MOVIELENS) else self.data
 
     @property
     def best(self) -> float:
@@ -141,7 +142,7 @@ def known_trials(model: str, protocol: str, data: str, sizes: Sizes, trials: Ite
 
 
 def fitted(model: str, learned: Sequence[KnownTrials], everywhere: Sequence[KnownTrials]) -> SizeRule:
-    """The rule in the package's form whose numbers do best where it learns, out of what was tried everywhere.
+    """The rule in the package's form with the largest mean share where it learns, of equal ones the first.
 
     Whether something was tried says nothing about how it did, so the one left out may be asked that.
     """
@@ -149,31 +150,19 @@ def fitted(model: str, learned: Sequence[KnownTrials], everywhere: Sequence[Know
     if form.rows_per_reg is not None:
         divided = [replace(form, rows_per_reg=divisor) for divisor in DIVISORS]
         return max(divided, key=lambda rule: _worth(model, rule, learned))
-    if form.short == form.long:
-        return _best(model, form, learned, everywhere)
-    sides = []
-    for long in (False, True):
-        here, tried = ([one for one in part if one.sizes.long == long] for part in (learned, everywhere))
-        sides.append(_best(model, form, here, tried))
-    return replace(form, short=sides[0].short, long=sides[1].long)
-
-
-def _best(model: str, form: SizeRule, learned: Sequence[KnownTrials], tried: Sequence[KnownTrials]) -> SizeRule:
-    """The rule with one setting for all that has the largest mean share; of equal ones the first by name."""
     found: dict[str, SizeRule] = {}
-    for name in sorted(tried[0].values) if tried else ():
+    for name in sorted(everywhere[0].values):
         whole = json.loads(name)
-        chosen = {key: _plain(whole[key]) for key in form.short}
-        rule = replace(form, short=chosen, long=chosen)
-        if all(setting_name(model, rule.settings(one.sizes)) in one.values for one in tried):
+        chosen = {key: _plain(whole[key]) for key in form.fitted}
+        rule = replace(form, fitted=chosen)
+        if all(setting_name(model, rule.settings(one.sizes)) in one.values for one in everywhere):
             found.setdefault(name_of(chosen), rule)
-    if tried and not found:
+    if not found:
         raise SettingError(
-            f"the rule for {model} needs one setting of {', '.join((*form.short, *form.also))} that was tried "
-            f"on each of {', '.join(one.data for one in tried)}, but none was; give them a grid in common."
+            f"the rule for {model} needs one setting of {', '.join((*form.fitted, *form.also))} that was tried "
+            f"on each of {', '.join(one.data for one in everywhere)}, but none was; give them a grid in common."
         )
-    # the form's own: no data set is of these sizes, and none asks
-    return max(found.values(), key=lambda rule: _worth(model, rule, learned), default=form)
+    return max(found.values(), key=lambda rule: _worth(model, rule, learned))
 
 
 def _plain(value: Any) -> Any:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from murmura.baselines.neighbours import ONE, NeighbourMethod
+from murmura.baselines.base import Baseline
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
@@ -24,6 +24,7 @@ from murmura.kernels.similarity import Measure, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, product_rows
 from murmura.lab.rivals.rating_models import Biases, RatingModel
 
+ONE = np.zeros(1, np.int32)  # the row of someone new
 BLOCK = 256  # users whose ratings of all items exist at a time
 Sums = tuple[Singles, Singles]
 
@@ -108,10 +109,12 @@ class RatingNeighbourModel(RatingModel):
 
 
 @settings
-class RatingNeighbours(NeighbourMethod):
+class RatingNeighbours(Baseline):
     """The k most similar rows by what both have rated; similarities above 0 alone, ties to the lower id."""
 
     model = RatingNeighbourModel
+    seeded = False
+    by_user: ClassVar[bool]
 
     k: Count = 200  # neighbours that are averaged
     similarity: Measure = "pearson"  # how rows are compared, over what both have rated
@@ -129,7 +132,11 @@ class RatingNeighbours(NeighbourMethod):
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> RatingNeighbourModel:
         """Find the neighbours."""
-        return RatingNeighbourModel(train, self.votes(train, progress), Biases.of(train), self)
+        if self.by_user:
+            votes = self.voters(Sparse.of_rows(train.by_user), train.n_items, progress)
+        else:  # turned round, as scoring walks from source to target
+            votes = self.voters(Sparse.of_rows(train.by_item), train.n_users, progress).transpose(train.n_items)
+        return RatingNeighbourModel(train, votes, Biases.of(train), self)
 
 
 @settings

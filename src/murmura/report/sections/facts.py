@@ -174,9 +174,8 @@ def environment_table(folder: ComparisonFolder) -> ReportTable:
     facts = dict(folder.environment)
     if isinstance(facts.get("command"), list):
         facts["command"] = " ".join(map(str, facts["command"]))
-    return _pairs(
-        "environment", "What it ran on", {**facts, "status": folder.run.status, "at": folder.run.at or None}
-    )
+    facts |= {"status": folder.run.status, "at": folder.run.at or facts.get("at")}
+    return _pairs("environment", "What it ran on", facts)
 
 
 def _pairs(name: str, heading: str, facts: dict[str, Any]) -> ReportTable:

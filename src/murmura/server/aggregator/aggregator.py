@@ -7,9 +7,7 @@ signs a receipt; the vector aggregator takes no vector without that receipt. Bot
 of reports that the other has signed: the vector aggregator cannot take a vector back out of its running sum, so
 it names its reports; the seed aggregator expands exactly those seeds, and a seed without a twin is left out.
 
-Shares live in memory only. A restart during a round loses them: the round is answered "lost", and the
-coordinator gives it up. What has been released is written down first and is final; once the coordinator has
-it, nothing of the round stays but its number and its hash.
+Shares live in memory only; the rounds are in `round_register`.
 """
 
 from __future__ import annotations
@@ -22,9 +20,10 @@ from typing import Literal
 from murmura.channel.noise import NoiseSource, system_noise
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.contract import FederationInfo, Phase
-from murmura.server.admissions import AcceptedReports, AdmissionDesk, before_window
+from murmura.server.admissions import AcceptedReports, AdmissionDesk
 from murmura.server.aggregator.collection import REPORTS, CollectedRound, check_released, evidence_bytes
 from murmura.server.aggregator.commitments import Agreement, LogWitness
+from murmura.server.aggregator.round_register import RoundRegister
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
 from murmura.wire.log import unpack_entries
@@ -37,7 +36,6 @@ from murmura.wire.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePas
 
 Clock = Callable[[], float]
 Role = Literal["seed", "vector"]
-REMEMBERED_ROUNDS = 1000  # how many past rounds an aggregator remembers
 SMALLEST_ARRAYS = 1024  # bytes of a message of arrays, apart from its values
 CACHED_PASSES = 1024  # shares whose pass was checked and whose payload is still on its way
 
@@ -63,13 +61,11 @@ class Aggregator:
         self.agreement = Agreement(
             role, store, self.key, self.sealing_key, self.proof_key, minimum, coordinator, admitter, accept
         )
-        self.witness, self.desk = LogWitness(store), AdmissionDesk(store)
+        self.witness, self.desk, self._rounds = LogWitness(store), AdmissionDesk(store), RoundRegister(store)
         self.accepted = self.refused = 0
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
         self._open: CollectedRound | None = None
         self._before: AcceptedReports | None = None  # in the last round that was released
-        if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
-            store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
 
     @property
     def terms(self) -> FederationTerms:
@@ -121,13 +117,8 @@ class Aggregator:
         signed = self.key.sign("manifest", content)
         if self._open is not None and self._open.manifest.hash == manifest.hash:
             return signed
-        known = self._store.row("SELECT hash, state FROM rounds WHERE serial = ?", (manifest.serial,))
-        if known is not None:
-            self._refuse_again(manifest, *known)
+        if self._rounds.has(manifest):
             return signed
-        last = self._store.value("SELECT max(serial) FROM rounds")
-        if last is not None and manifest.serial < last:
-            raise RefusedError("replay", f"a manifest must come after {last}, but is number {manifest.serial}.")
         if manifest.terms != self.terms.hash.hex():
             raise forged("a manifest must be made under the agreed terms, but is not.")
         if not self.witness.has(content):
@@ -137,56 +128,18 @@ class Aggregator:
         before, info = self.agreement.info, self.agreement.info_of(manifest, counts)
         check_released(self.terms, before, info, self._store, manifest, evidence)
         phase = self.terms.phase(manifest.phase, info)
-        self._check_window(manifest, phase)
+        self._rounds.check_window(self.terms.windows, manifest, phase, self._clock())
         self._begin(manifest, phase, info)
         return signed
 
     def _begin(self, manifest: Manifest, phase: Phase, info: FederationInfo) -> None:
         chain = self.terms.chain(manifest.phase, info, manifest.largest)
-        row = (manifest.serial, manifest.hash, "open", manifest.phase, manifest.window, None, None)
-        self._store.write(
-            [
-                ("UPDATE rounds SET state = 'dropped' WHERE state = 'open'", ()),
-                ("UPDATE rounds SET ids = NULL, total = NULL WHERE total IS NOT NULL", ()),
-                (
-                    "DELETE FROM rounds WHERE serial < ? AND opened_in < ?",
-                    (manifest.serial - REMEMBERED_ROUNDS, manifest.window),
-                ),
-                before_window(manifest.window),
-                ("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", row),
-            ],
-            durable=True,
-            forget=True,
-        )
+        self._rounds.begin(manifest)
         duplicate = "another share was accepted under this report id before."
         accepted = AcceptedReports(manifest, wire.SHARE_HEADER, "share", duplicate)
         opened = CollectedRound(self._kind, manifest, phase, chain, accepted)
         accepted.largest += opened.payload_bytes
         self._open = opened
-
-    def _check_window(self, manifest: Manifest, phase: Phase) -> None:
-        """Refuse another window than that of this machine's clock, and a second sum of the opening in one."""
-        windows = self.terms.windows
-        if not windows.is_at(manifest.window, self._clock()):
-            raise forged(f"a round must lie in the window of its time, but says {manifest.window}.")
-        before = self._store.value("SELECT max(opened_in) FROM rounds") or 0
-        if manifest.window < before:
-            raise RefusedError("replay", f"window {manifest.window} must not come after {before}.")
-        if phase.repeat is None:
-            return
-        counted = "SELECT count(*) FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released'"
-        if self._store.value(counted, (phase.name, manifest.window)) >= phase.repeat:
-            raise RefusedError(
-                "released",
-                f"phase '{phase.name}' has been released in window {manifest.window}; two sums would differ by "
-                "the clients that joined in between: wait for the next window.",
-            )
-
-    def _refuse_again(self, manifest: Manifest, known: bytes, state: str) -> None:
-        if known != manifest.hash:
-            raise RefusedError("replay", f"manifest {manifest.serial} is known here with another content.")
-        if state != "released":
-            raise RefusedError("lost", f"the shares of round {manifest.round} are lost; give the round up.")
 
     @property
     def opening_bytes(self) -> int:
@@ -207,11 +160,7 @@ class Aggregator:
         """The longest request for a sum: two signatures, and every report that was taken."""
         accepted = self._before if self._open is None else self._open.accepted
         count = 0 if accepted is None else len(accepted.reports)
-        return 2 * wire.SIGNATURE_BYTES + (wire.ID_BYTES * count if count else self._listed())
-
-    def _listed(self) -> int:
-        """The bytes of the last list that was released: after a restart it may be asked for again."""
-        return self._store.value("SELECT max(length(ids)) FROM rounds WHERE total IS NOT NULL") or 0
+        return 2 * wire.SIGNATURE_BYTES + (wire.ID_BYTES * count if count else self._rounds.longest_list)
 
     def report(self, message: bytes | bytearray) -> bytes:
         """One share of a report.
@@ -312,7 +261,7 @@ class Aggregator:
         The answer is the signed list of reports.
         """
         self._check_command("close", name, command)
-        released = self._released(name)
+        released = self._rounds.released(name)
         if released is not None:
             return self._signed_ids(name, released[0])
         o = self._collecting(name)
@@ -327,7 +276,7 @@ class Aggregator:
         """
         command, signature, ids = message[:64], message[64:128], message[128:]
         self._check_command("release", name, command)
-        released = self._released(name)
+        released = self._rounds.released(name)
         if released is not None:
             if released[0] != ids:
                 raise RefusedError(
@@ -345,21 +294,16 @@ class Aggregator:
         admitted = {
             one: o.links.get(one) for one, report in o.admitted.items() if followed and report in listed
         }
-        final = ("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))
         counted = self.desk.counted(o.phase.name, o.manifest.window, admitted)
         reports = put_fact(REPORTS + o.phase.name, len(listed).to_bytes(8, "little"))
-        self._store.write([final, *counted, *([reports] if followed else [])], durable=True)
+        self._rounds.release(name, ids, packed, [*counted, *([reports] if followed else [])])
         self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
 
     def forget(self, name: bytes, command: bytes) -> bool:
         """The sum is committed: forget which reports it is of."""
         self._check_command("forget", name, command)
-        self._store.write(
-            [("UPDATE rounds SET ids = NULL, total = NULL WHERE hash = ? AND state = 'released'", (name,))],
-            durable=True,
-            forget=True,
-        )
+        self._rounds.forget(name)
         return True
 
     def revoke(self, message: bytes) -> int:
@@ -379,7 +323,7 @@ class Aggregator:
 
     def _collecting(self, name: bytes) -> CollectedRound:
         if self._open is None or self._open.manifest.hash != name:
-            raise self._absent(name)
+            raise self._rounds.absent(name)
         self._check_terms(self._open.manifest)
         return self._open
 
@@ -387,22 +331,6 @@ class Aggregator:
         """Refuse a round of other terms than those that hold now: its devices may have agreed to no others."""
         if manifest.terms != self.terms.hash.hex():
             raise RefusedError("lost", f"round {manifest.round} was made under other terms; give it up.")
-
-    def _released(self, name: bytes) -> tuple[bytes, bytes] | None:
-        found = self._store.row("SELECT ids, total FROM rounds WHERE hash = ? AND state = 'released'", (name,))
-        if found is None:
-            return None
-        if found[1] is None:
-            raise RefusedError("late", "the sum of this round has been handed out and is no longer kept.")
-        return bytes(found[0]), bytes(found[1])
-
-    def _absent(self, name: bytes) -> RefusedError:
-        state = self._store.value("SELECT state FROM rounds WHERE hash = ?", (name,))
-        if state is None:
-            return RefusedError("unknown", "this aggregator was never asked to open that round.")
-        if state == "released":
-            return RefusedError("released", "the sum of this round has been released.")
-        return RefusedError("lost", "the shares of this round are lost; give the round up.")
 
     def _check_command(self, what: str, name: bytes, signature: bytes) -> None:
         check_signature(self.terms.coordinator, what, name, signature)

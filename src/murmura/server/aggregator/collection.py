@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.channel.chain import Chain
-from murmura.channel.field_shares import expand_numbers
+from murmura.channel.halves import halves_of
 from murmura.channel.proof_keys import OPEN, ProofKey, ProvenReport
-from murmura.channel.proven_shares import answer, committed_to, decide
+from murmura.channel.proven_shares import answer, committed_to, decide, parted
 from murmura.channel.shares import SEED_BYTES, Entropy, expanded_sum
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import FederationError
@@ -39,13 +39,14 @@ class CollectedRound:
     phase: Phase
     chain: Chain
     accepted: AcceptedReports
-    seeds: dict[bytes, bytes] = field(default_factory=dict)  # report -> seed (seed aggregator)
+    seeds: dict[bytes, bytes] = field(default_factory=dict)  # report -> seed, corrections (seed aggregator)
     admitted: dict[bytes, bytes] = field(default_factory=dict)  # admission -> its one report
     links: dict[bytes, int] = field(default_factory=dict)  # admission -> its share of what later ones must be
     total: NDArray[Any] = field(init=False)  # the running sum (vector aggregator)
 
     def __post_init__(self) -> None:
-        self.total = self.chain.add_up(())
+        circuit = self.chain.circuit
+        self.total = self.chain.add_up(()) if circuit is None else halves_of(circuit).start()
 
     @cached_property
     def proved(self) -> ProvedRound | None:
@@ -90,8 +91,12 @@ class CollectedRound:
     def _answer(
         self, proved: ProvedRound, key: ProofKey, one: ProvenReport, payload: bytes, link: int | None
     ) -> bytes:
-        found = answer(key, one, proved.circuit, payload, link if proved.follows else None)
-        self.seeds[one.report] = payload[:SEED_BYTES]
+        try:
+            found = answer(key, one, proved.circuit, payload, link if proved.follows else None)
+        except FederationError as error:
+            raise malformed(str(error)) from None
+        seed, _, public = parted(payload)
+        self.seeds[one.report] = seed + public
         self.links[one.admission] = found.link
         return found.encode()
 
@@ -115,7 +120,7 @@ class CollectedRound:
             return RefusedError(
                 "invalid", "what is sent must be a contribution as the phase declares it, but is not."
             )
-        self.total = self.chain.add_up((self.total, found.vector))
+        halves_of(proved.circuit).add(self.total, found.vector)
         self.links[one.admission] = found.link
         return None
 
@@ -133,14 +138,19 @@ class CollectedRound:
             return self._expanded(self.seeds[report] for report in ids)
         if set(ids) != set(self.accepted.used) or not self.accepted.closed:
             raise RefusedError("no-twin", "the agreed list must be what was added up here, but is not.")
-        return self.total
+        circuit = self.chain.circuit
+        return self.total if circuit is None else halves_of(circuit).released(self.total)
 
     def _expanded(self, seeds: Iterable[bytes]) -> NDArray[Any]:
         """The sum of what is released of what seeds stand for."""
         circuit = self.chain.circuit
         if circuit is None:
             return expanded_sum(seeds, self.chain.ring)
-        return self.chain.add_up(circuit.released(expand_numbers(seed, circuit.length)) for seed in seeds)
+        halves = halves_of(circuit)
+        total = halves.start()
+        for seed in seeds:
+            halves.add(total, halves.summed(halves.of_seed(seed[:SEED_BYTES], seed[SEED_BYTES:])))
+        return halves.released(total)
 
     def with_noise(self, half: NDArray[Any], entropy: Entropy) -> bytes:
         """This machine's half of a sum as it is released, with the whole noise, whatever the other one adds."""

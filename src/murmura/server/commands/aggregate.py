@@ -72,10 +72,10 @@ def aggregate(
             if admitter is None
             else "who admits: this folder's owner, who with the coordinator's could fill a sum; or --no-admit"
         )
-        said, suspected = b"", list[bytes]()
+        said, barred = b"", frozenset[bytes]()
 
         async def look_around() -> float | None:
-            nonlocal said, suspected
+            nonlocal said, barred
             if aggregator.agreement.coordinator is None:
                 try:
                     found = await fetch_identity(transport, coordinator)
@@ -86,12 +86,14 @@ def aggregate(
             agreed = aggregator.agreement.agreed
             if agreed is not None and agreed.hash != said:
                 said = agreed.hash
-                say(f"agreed to terms {said.hex()}: {agreed.method}, sums of at least {agreed.minimum} devices")
+                people = aggregator.agreement.info.people
+                sizes = f"at least {agreed.minimum} devices, each counts for at most {people} people"
+                say(f"agreed to terms {said.hex()}: {agreed.method}, sums of {sizes}")
             aggregator.forget_ended()
-            if (found_again := aggregator.desk.suspected) != suspected:
-                suspected = found_again
-                named = ", ".join(one.hex()[:16] for one in suspected)
-                say(f"not valid in two windows or more, see `murmura invite list`: admissions {named}")
+            if aggregator.desk.refused_twice != barred:
+                barred = aggregator.desk.refused_twice
+                named = ", ".join(sorted(one.hex()[:16] for one in barred)) or "none any more"
+                say(f"barred, as not valid in two windows, see `murmura invite list`: admissions {named}")
             if admitter is not None and agreed is not None and admitter.follow(agreed, coordinator):
                 say(f"`murmura invite create --state {state}` invites devices")
             return None if agreed is None else QUIET

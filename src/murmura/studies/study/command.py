@@ -35,10 +35,10 @@ def study(
     with progress() as bar:
         team = options.team(workers, cluster, cluster_tls)
         done = run(plan, folder, workers=team, data_dir=data_dir, progress=bar, on_message=say)
-    overview, rows = study_tables(done)
+    overview, rows, effects = study_tables(done)
     with locked(folder):
         for form in ("csv", "md", "tex"):
-            for name, found in (("table", overview), ("rows", rows)):
+            for name, found in (("table", overview), ("rows", rows), ("effects", effects)):
                 done.run.write(f"{name}.{form}", FORMATS[form].write(found))
     show_table(overview)
     say(f"run folder: {folder}   (table.csv, .md, .tex; murmura report {folder}/DATA)")

@@ -165,7 +165,9 @@ class DataSetStudy:
         known = {label: {name_of(one.settings): one for one in own} for label, own in before.items()}
         asked, jobs = dict[str, list[str]](), list[tuple[str, TrialJob]]()
         for label in self.plan.methods:
-            model, some = self.plan.model(label), self.plan.candidates(label, train.time is not None)
+            if self.plan.searched(label) != label:
+                continue
+            model, some = self.plan.model(label), self.plan.candidates(label, train)
             some = [{**below_minimum_cohort(model, one, train), **one} for one in some]
             asked[label] = [name_of(one) for one in some]
             found = known.setdefault(label, {})
@@ -196,12 +198,13 @@ class DataSetStudy:
     def finish(self, trials: Trials) -> None:
         """Fit what won on the whole training part, open the test part once for all of it, and score it."""
         entries = list[ComparisonEntry]()
-        for label, own in trials.items():
-            won, model = best(own, self.metric), self.plan.model(label)
+        for label in self.plan.methods:
+            won, model = best(trials[self.plan.searched(label)], self.metric), self.plan.model(label)
             if won.failed:
                 self.on_message(f"{self.name}: {label} has no result: {won.failed}")
             else:
-                entries.append(ComparisonEntry(label, model, resolved_settings(model, won.settings)))
+                settings = self.plan.chosen(label, won.settings)
+                entries.append(ComparisonEntry(label, model, resolved_settings(model, settings)))
         if not entries:
             return
         chosen = self._comparison(tuple(entries))

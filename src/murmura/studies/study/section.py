@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from murmura.baselines import BASELINES
 from murmura.engine.part_files import printable
 from murmura.engine.run_folder import Run
 from murmura.evaluation.registry import badness
 from murmura.evaluation.significance import ALPHA, Interval, PairedDifference
-from murmura.report.summary import Results, decimals_for, is_number, summarise
+from murmura.report.summary import Results, decimals_for, is_number, named_tests, summarise
 from murmura.report.table import (
     MISSING,
     Column,
@@ -31,6 +32,7 @@ WORSE = "†"
 UP, DOWN = "kB up/client", "kB down/client"
 METHOD = Column("method", numeric=False)
 READS = Column("the server reads", numeric=False)
+USES = Column("uses", "beside the pairs of user and item", numeric=False)
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,12 @@ class StudyRow:
     method: str
     value: Interval = MISSING
     mark: str = ""
-    best: bool = False
+    best: bool = False  # of those that use the pairs alone, or of those that use more
+    uses: str = ""  # beside the pairs of user and item
     p: float = math.nan  # against the best, Holm-corrected
     rank: float = math.nan
     trials: int = 0
+    like: str = ""  # the method whose trials decided; "": its own
     fewer: bool = False  # than the plan asks for: its whole grid
     without_value: int = 0  # of the trials
     cpu: float = 0.0  # seconds of all trials and of the fits of what was chosen
@@ -55,7 +59,9 @@ class StudyRow:
 
     @property
     def effort(self) -> str:
-        """How many trials, and whether there were no more to make."""
+        """How many trials, and whether there were no more to make; or whose."""
+        if self.like or not self.trials:
+            return f"as {self.like}" if self.like else ""
         return f"{self.trials}, whole grid" if self.fewer else str(self.trials)
 
 
@@ -90,7 +96,12 @@ class DataSetRows:
         return {} if found is None else {model.label: model for model in found.models}
 
     def rank(self, label: str) -> float:
-        """The place among all methods, 1 for the best: equal ones share a mean place, failed ones the last."""
+        """The place among all methods, 1 for the best: equal ones share a mean place, failed ones the last.
+
+        NaN until something is scored.
+        """
+        if not self.values:
+            return math.nan
         found = {label: badness(self.metric, one.mean) for label, one in self.values.items()}
         here = [found.get(printable(one), math.inf) for one in self.folder.plan.methods]
         own = found.get(label, math.inf)
@@ -101,6 +112,38 @@ class DataSetRows:
         tests = () if self.results is None else self.results.against_best
         return next((one for one in tests if (one.label, one.metric) == (label, self.metric)), None)
 
+    def uses(self, label: str) -> tuple[str, ...]:
+        """What a method uses beside the pairs of user and item, as it was chosen."""
+        model = self.runs.get(label)
+        return method(model.name, model.settings).uses if model else ()
+
+    def best_with(self, more: bool) -> float:
+        """The best value of those that use more than the pairs, or of the others; values come best first."""
+        alike = (one.mean for label, one in self.values.items() if bool(self.uses(label)) is more)
+        return next(alike, math.nan)
+
+    def effects(self) -> list[tuple[str, PairedDifference]]:
+        """What federation or noise costs, and what more information gains: paired, Holm-corrected together.
+
+        A row that takes the settings of another one is that one in other circumstances; two searched rows of
+        one centralised model differ by what they use.
+        """
+        plan, pairs = self.folder.plan, dict[tuple[str, str], str]()
+        for label in plan.methods:
+            source = printable(plan.searched(label))
+            if source != printable(label):
+                pairs[source, printable(label)] = "federation"
+        own = [one for one in plan.methods if plan.searched(one) == one and plan.model(one) in BASELINES]
+        for plain in own:
+            for other in own:
+                more, less = (self.uses(printable(one)) for one in (other, plain))
+                if plan.model(plain) == plan.model(other) and more and not less:
+                    pairs[printable(other), printable(plain)] = "information"
+        if self.results is None:
+            return []
+        found = named_tests(self.results, list(pairs), [self.metric])
+        return [(pairs[one.label, one.reference], one) for one in found]
+
     def below_mostpop(self, label: str) -> bool:
         """Whether it is worse than the most popular items, where these take part."""
         level = [self.values[one].mean for one in self.values if self.runs[one].name == "mostpop"]
@@ -110,27 +153,30 @@ class DataSetRows:
     def rows(self) -> list[StudyRow]:
         """One for each method of the plan, in its order."""
         tried = self.folder.trials(self.name)
-        return [self._row(label, tried.get(label, [])) for label in self.folder.plan.methods]
+        plan = self.folder.plan
+        return [self._row(label, tried.get(plan.searched(label), [])) for label in plan.methods]
 
     def _row(self, place: str, trials: Sequence[Trial]) -> StudyRow:
         plan, label = self.folder.plan, printable(place)
         value, test, model = self.values.get(label, MISSING), self.test(label), self.runs.get(label)
         parts, done = (model.parts, model.done) if model else ((), ())
         fits = [one.read_numbers(EFFORT).get("cpu", 0.0) for one in parts]
-        below = is_number(value) and self.below_mostpop(label)
+        below, uses = is_number(value) and self.below_mostpop(label), self.uses(label)
         worse = test is not None and test.sure
         return StudyRow(
             data=self.name,
             method=label,
             value=value,
             mark=BELOW_MOSTPOP * below + WORSE * worse,
-            best=value.mean == next((one.mean for one in self.values.values()), None),
+            best=is_number(value) and value.mean == self.best_with(bool(uses)),
+            uses=", ".join(uses),
             p=math.nan if test is None else test.p_t,
             rank=self.rank(label),
             trials=len(trials),
+            like="" if plan.searched(place) == place else printable(plan.searched(place)),
             fewer=len(trials) < plan.trials,
             without_value=sum(bool(one.failed) for one in trials),
-            cpu=math.fsum([*(one.cpu for one in trials), *fits]),
+            cpu=math.fsum([*(one.cpu for one in trials if plan.searched(place) == place), *fits]),
             up=_mean([one.metrics.get(UP, math.nan) for one in done]),
             down=_mean([one.metrics.get(DOWN, math.nan) for one in done]),
             reads=server_reads(plan, place),
@@ -150,27 +196,48 @@ def server_reads(plan: StudyPlan, label: str) -> str:
     return method(plan.model(label), plan.candidates(label)[0]).server_reads
 
 
+EFFECTS = (
+    "federation: a method less the row that takes its settings, such as its centralised equivalent.",
+    "information: a centralised method with times or features less the same method of pairs alone.",
+    "In brackets the 95 % interval of the difference over users; paired t-test, Holm-corrected by data set.",
+)
+
+
 def _mean(values: Sequence[float]) -> float:
     known = [value for value in values if math.isfinite(value)]
     return sum(known) / len(known) if known else math.nan
 
 
-def study_tables(folder: StudyFolder) -> tuple[ReportTable, ReportTable]:
-    """The table of all methods, and its rows by data set with every number."""
+def study_tables(folder: StudyFolder) -> tuple[ReportTable, ReportTable, ReportTable]:
+    """The table of all methods, its rows by data set with every number, and what differences are due to."""
     sets = [DataSetRows(folder, name) for name in folder.plan.data]
     rows = [one.rows() for one in sets]
-    return _overview(folder, sets, rows), _details(folder, sets, rows)
+    return _overview(folder, sets, rows), _details(folder, sets, rows), _effects(sets)
+
+
+def _effects(sets: Sequence[DataSetRows]) -> ReportTable:
+    lines = []
+    for one in sets:
+        for cause, test in one.effects():
+            shown = estimate_cell(test.difference, decimals_for([v.mean for v in one.values.values()]))
+            base = one.values[test.reference].mean
+            share = number_cell(test.difference.mean / base if base else math.nan, 3)
+            lines.append((one.name, one.metric, cause, test.label, test.reference, shown, share, (test.p_t, 4)))
+    texts = ("data", "metric", "due to", "method", "less")
+    heads = [Column(text, numeric=False) for text in texts]
+    heads += [Column("difference"), Column("relative"), Column("p (Holm)")]
+    return plain_table("effects", "What differences are due to", heads, lines, *EFFECTS)
 
 
 def _overview(
     folder: StudyFolder, sets: Sequence[DataSetRows], rows: Sequence[Sequence[StudyRow]]
 ) -> ReportTable:
     columns = [Column(f"{one.name} {one.metric}") for one in sets]
-    heads = [METHOD, *columns, *map(Column, ("mean rank", "trials", "CPU s", UP, DOWN)), READS]
+    heads = [METHOD, *columns, *map(Column, ("mean rank", "trials", "CPU s", UP, DOWN)), USES, READS]
     digits = [decimals_for([row.value.mean for row in own]) for own in rows]
     lines, failures = [], []
     for own in zip(*rows):
-        efforts = dict.fromkeys(row.effort for row in own)
+        efforts = dict.fromkeys(row.effort for row in own if row.effort)
         costs = (_mean([row.up for row in own]), _mean([row.down for row in own]))
         lines.append(
             (
@@ -180,12 +247,18 @@ def _overview(
                 "; ".join(efforts),
                 number_cell(sum(row.cpu for row in own), 1),
                 *(number_cell(cost, 1) for cost in costs),
+                _in_words(row.uses for row in own),
                 own[0].reads,
             )
         )
         failures += [f"{row.method} failed on {row.data}: {row.failed}" for row in own if row.failed]
     title = f"{len(lines)} methods on {len(sets)} data sets, up to {folder.plan.trials} trials each"
     return plain_table("study", title, heads, lines, *_notes(folder, rows), *failures)
+
+
+def _in_words(uses: Iterable[str]) -> str:
+    """What a method uses on any of the data sets."""
+    return ", ".join(dict.fromkeys(part for one in uses for part in one.split(", ") if part))
 
 
 def _cell(row: StudyRow, digits: int) -> TableCell:
@@ -200,7 +273,8 @@ def _notes(folder: StudyFolder, rows: Sequence[Sequence[StudyRow]]) -> list[str]
     opened = ", ".join(f"{name} {folder.openings(name)}" for name in folder.plan.data)
     notes = [
         "Settings: the best trial on the validation part. In brackets the 95 % interval: bootstrap over users "
-        "(2,000 resamples). Bold: the best value. A failed method has the last rank.",
+        "(2,000 resamples). Bold: the best value of those that use the "
+        "pairs alone, and of those that use more. A failed method has the last rank.",
         f"Choices for which each test part was opened, in this folder and those beside it: {opened}.",
     ]
     if WORSE in marks:
@@ -215,7 +289,7 @@ def _details(
 ) -> ReportTable:
     numbers = ("value", "p (Holm)", "rank", "trials", "without value", "CPU s", UP, DOWN, "openings")
     heads = [Column("data", numeric=False), Column("protocol", numeric=False), Column("metric", numeric=False)]
-    heads += [METHOD, *map(Column, numbers), READS, Column("failed because", numeric=False)]
+    heads += [METHOD, *map(Column, numbers), USES, READS, Column("failed because", numeric=False)]
     lines = []
     for one, own in zip(sets, rows):
         digits = decimals_for([row.value.mean for row in own])
@@ -235,6 +309,7 @@ def _details(
                     number_cell(row.up, 1),
                     number_cell(row.down, 1),
                     folder.openings(one.name),
+                    row.uses,
                     row.reads,
                     row.failed,
                 )

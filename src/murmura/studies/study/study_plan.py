@@ -15,16 +15,18 @@ import yaml
 
 from murmura.core.errors import SettingError, said_of
 from murmura.core.flag_text import parse_models
-from murmura.core.settings import Count, Times, settings
+from murmura.core.interactions import Interactions
+from murmura.core.settings import Count, Times, field_names, settings
 from murmura.studies.configuration import ProtocolConfig, checked, read_yaml
-from murmura.studies.methods import name_and_settings
+from murmura.studies.methods import method_class, name_and_settings
 from murmura.studies.search.folder import measured, side
 from murmura.studies.search.grid import check_candidates
 from murmura.studies.search.space import Values, grid
 
 Grid = dict[str, Values]  # a setting -> the values that are tried
 Settings = dict[str, Any]
-OF_TIMES = "recency"  # which is not searched where rows have no times
+NEEDS = {"recency": "time", "features": "features"}  # not searched where the rows have no such thing
+TAKES = "settings_of"  # beside a method: it takes what won for another one, as far as it has such settings
 
 
 @settings
@@ -39,7 +41,8 @@ class StudyPlan:
     """Every method is searched on every data set with the same number of trials."""
 
     data: dict[str, StudyData]
-    methods: dict[str, Settings]  # label -> settings that are not searched; `name` where the label is no model
+    # label -> settings that are not searched; `name` where the label is no model; `settings_of` another label
+    methods: dict[str, Settings]
     grids: dict[str, Grid] = field(default_factory=dict)  # label or model -> what is tried in place of ours
     trials: Count = 20
     metric: str = "nDCG@10"
@@ -52,23 +55,41 @@ class StudyPlan:
 
     def model(self, label: str) -> str:
         """The model behind a label."""
-        return name_and_settings(self.methods[label], label)[0]
+        return self.stated(label)[0]
 
-    def whole_grid(self, label: str, times: bool = True) -> list[Settings]:
+    def stated(self, label: str) -> tuple[str, Settings]:
+        """The model behind a label, and the settings that are not searched."""
+        model, fixed = name_and_settings(self.methods[label], label)
+        return model, {key: value for key, value in fixed.items() if key != TAKES}
+
+    def searched(self, label: str) -> str:
+        """The label whose trials decide about a method: nearly always its own."""
+        return str(self.methods[label].get(TAKES, label))
+
+    def chosen(self, label: str, won: Settings) -> Settings:
+        """The settings of a method once it is known what won."""
+        model, fixed = self.stated(label)
+        if self.searched(label) == label:
+            return won
+        known = field_names(method_class(model))
+        return {**{key: value for key, value in won.items() if key in known}, **fixed}
+
+    def whole_grid(self, label: str, train: Interactions | None = None) -> list[Settings]:
         """Every setting the grid of a method has, with those the plan fixes; one where it has no grid.
 
-        `times` says whether the rows that are learned from have any.
+        What needs times or features is left out where the rows that are learned from have none.
         """
-        model, fixed = name_and_settings(self.methods[label], label)
+        model, fixed = self.stated(label)
         axes = next(
             (found[key] for found in (self.grids, grids()) for key in (label, model) if key in found), {}
         )
-        without = {*fixed, *([] if times else [OF_TIMES])}
+        unknown = [key for key, part in NEEDS.items() if train is not None and getattr(train, part) is None]
+        without = {*fixed, *unknown}
         return [{**one, **fixed} for one in grid({key: axes[key] for key in axes if key not in without})]
 
-    def candidates(self, label: str, times: bool = True) -> list[Settings]:
+    def candidates(self, label: str, train: Interactions | None = None) -> list[Settings]:
         """What is tried of a method: `trials` settings drawn from its grid, or all where it has fewer."""
-        every = self.whole_grid(label, times)
+        every = self.whole_grid(label, train)
         if len(every) <= self.trials:
             return every
         drawn = np.random.default_rng(self.seed).choice(len(every), self.trials, replace=False)
@@ -84,7 +105,12 @@ class StudyPlan:
                 )
             side(self.metric_on(name))
             measured(self.metric_on(name))
-        for label in self.methods:
+        for label, own in self.methods.items():
+            source = self.searched(label)
+            if source not in self.methods or (source != label and self.searched(source) != source):
+                raise SettingError(
+                    f"{label}.{TAKES} must be a method of the plan that is searched, but is {own[TAKES]!r}."
+                )
             with said_of(label):
                 check_candidates(self.model(label), self.candidates(label))
         for key in self.grids:

@@ -42,6 +42,10 @@ export function How() {
           <dd>
             {facts.minimum} {said.people}
           </dd>
+          <dt>{said.deviceCounts}</dt>
+          <dd>
+            {facts.people} {said.people}
+          </dd>
           <dt>{said.noise}</dt>
           <dd>
             {facts.epsilon === null

@@ -278,7 +278,7 @@ n$1 = { __e: function(n, t, r, u) {
 }, x$1.prototype.render = $, u$3 = [], f$3 = 0, o$3 = function(n, t) {
 	return n.__v.__b - t.__v.__b;
 }, e$2 = Symbol(), l$2 = /(PointerCapture)$|Capture$/i, c$2 = 0, a$3 = {};
-// node_modules/preact/hooks/dist/hooks.mjs
+// ../../main/web/node_modules/preact/hooks/dist/hooks.mjs
 var t$1, r$1, u$2, i$1, o$2 = Object.is, f$2 = 0, c$1 = [], e$1 = [], a$2 = n$1, v$1 = a$2.__b, l$1 = a$2.__r, m$2 = a$2.diffed, h$2 = a$2.__c, s$1 = a$2.unmount, p$2 = a$2.__;
 function y$2(n, t) {
 	a$2.__h && a$2.__h(r$1, n, f$2 || t), f$2 = 0;
@@ -382,7 +382,7 @@ function E(n, t) {
 		return !o$2(t, n[r]);
 	});
 }
-// node_modules/@preact/signals-core/dist/signals-core.module.js
+// ../../main/web/node_modules/@preact/signals-core/dist/signals-core.module.js
 var i = Symbol.for("preact-signals");
 function t() {
 	if (v > 1) v--;
@@ -635,7 +635,7 @@ function x(i, t) {
 	var n = r.d.bind(r);
 	return n[Symbol.dispose] = n, n;
 }
-// node_modules/@preact/signals/dist/signals.module.js
+// ../../main/web/node_modules/@preact/signals/dist/signals.module.js
 var h, p, m = typeof window < "u" && !!window.__PREACT_SIGNALS_DEVTOOLS__, g = [];
 x(function() {
 	h = this.N;
@@ -1609,6 +1609,7 @@ function federationFacts(own, terms, info) {
 		exact: isExact(terms),
 		exactAllowed: own.exact === !0,
 		clients: info.clients,
+		people: info.people,
 		epsilon: noisy ? noise.epsilon : null,
 		delta: noisy ? noise.delta : null,
 		unit: noise.unit,
@@ -1737,8 +1738,8 @@ function checkPhase(phase, terms, clients) {
 	let { admission, noise } = terms.fields;
 	if (admission === "open" && !terms.readable && phase.follows && isExact(terms)) throw forged("exact sums of pairs must be of admitted devices, as only an admission links pairs to what it had counted, but everybody may take part; take no part.");
 	if (!Object.keys(noise.multipliers).length) return;
-	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
-	if (noise.delta * people > 1 || !bounded || phase.claim || phase.sends.tables.some((one) => one.exact)) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
+	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0), exact = phase.claim?.kind === "pairs" || phase.sends.tables.some((one) => one.exact);
+	if (noise.delta * people > 1 || !bounded || exact) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
 }
 // src/device/choices.ts
 function checkLikes(likes, items) {
@@ -1930,7 +1931,7 @@ async function checkIdentity(read, origin) {
 		pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server"
 	};
 }
-// node_modules/@hpke/common/esm/src/errors.js
+// ../../main/web/node_modules/@hpke/common/esm/src/errors.js
 var HpkeError = class extends Error {
 	constructor(e) {
 		let message;
@@ -2036,7 +2037,7 @@ var scriptRel = (function() {
 		return baseModule().catch(handlePreloadError);
 	});
 };
-// node_modules/@hpke/common/esm/src/algorithm.js
+// ../../main/web/node_modules/@hpke/common/esm/src/algorithm.js
 async function loadSubtleCrypto() {
 	if (dntGlobalThis !== void 0 && globalThis.crypto !== void 0) return globalThis.crypto.subtle;
 	try {
@@ -2237,7 +2238,7 @@ function xor(a, b) {
 	for (let i = 0; i < a.byteLength; i++) buf[i] = a[i] ^ b[i];
 	return buf;
 }
-// node_modules/@hpke/common/esm/src/kems/dhkem.js
+// ../../main/web/node_modules/@hpke/common/esm/src/kems/dhkem.js
 var LABEL_EAE_PRK = new Uint8Array([
 	101,
 	97,
@@ -2451,13 +2452,13 @@ var Dhkem = class {
 		return new AesGcmContext(key);
 	}
 };
-// node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
+// ../../main/web/node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
 function emitNotSupported() {
 	return new Promise((_resolve, reject) => {
 		reject(new NotSupportedError("Not supported"));
 	});
 }
-// node_modules/@hpke/core/esm/src/exporterContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/exporterContext.js
 var LABEL_SEC = new Uint8Array([
 	115,
 	101,
@@ -2570,7 +2571,7 @@ var LABEL_SEC = new Uint8Array([
 	}
 };
 _Mutex_locked = new WeakMap();
-// node_modules/@hpke/core/esm/src/recipientContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/recipientContext.js
 var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2598,7 +2599,7 @@ var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	}
 };
 _RecipientContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/senderContext.js
+// ../../main/web/node_modules/@hpke/core/esm/src/senderContext.js
 var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2631,7 +2632,7 @@ var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	}
 };
 _SenderContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/cipherSuiteNative.js
+// ../../main/web/node_modules/@hpke/core/esm/src/cipherSuiteNative.js
 var LABEL_BASE_NONCE = new Uint8Array([
 	98,
 	97,
@@ -3547,8 +3548,8 @@ var ProvedHalf = class ProvedHalf {
 	constructor(claim, circuit, follows, vector, secret, trainer, first) {
 		this.claim = claim, this.circuit = circuit, this.follows = follows, this.vector = vector, this.secret = secret, this.trainer = trainer, this.first = first;
 	}
-	static async of(phase, vector, secret, trainer) {
-		let claim = phase.claim, circuit = circuitOf(claim), follows = phase.follows !== "" && circuit.linked > 0, first = await trainer.commit({
+	static async of(phase, claim, vector, secret, trainer) {
+		let circuit = circuitOf(claim), follows = phase.follows !== "" && circuit.linked > 0, first = await trainer.commit({
 			claim,
 			vector,
 			secret
@@ -3594,7 +3595,7 @@ var ProvedHalf = class ProvedHalf {
 	}
 };
 // src/device/upload.ts
-async function preparedUpload(terms, url, phase, { vector, packed }, seed, trainer) {
+async function preparedUpload(terms, url, phase, { vector, packed, claim }, seed, trainer) {
 	let [first, second] = terms.aggregators;
 	if (!first || !second) {
 		let length = packed.length + 148;
@@ -3616,8 +3617,8 @@ async function preparedUpload(terms, url, phase, { vector, packed }, seed, train
 		aggregator: to,
 		length: payload.length + SHARE_HEADER
 	});
-	if (vector instanceof BigUint64Array) {
-		let proved = await ProvedHalf.of(phase, vector, seed, trainer), empty = share("vector share", second, new Uint8Array());
+	if (claim && vector instanceof BigUint64Array) {
+		let proved = await ProvedHalf.of(phase, claim, vector, seed, trainer), empty = share("vector share", second, new Uint8Array());
 		return {
 			messages: [share("seed share", first, proved.first), {
 				...empty,
@@ -4730,6 +4731,7 @@ var texts = {
 		federation: "This federation",
 		method: "method",
 		minimum: "no sum of fewer than",
+		deviceCounts: "one device counts for at most",
 		people: "people",
 		noise: "noise",
 		noNoise: "sums without noise",
@@ -4939,7 +4941,7 @@ async function rank() {
 	let somebody = persona.value?.likes, able = (somebody ?? likes.value).length > 0 && theDevice().status().model !== null;
 	await newestRanking(async () => able ? guarded(() => theDevice().recommend(10, somebody ? { as: somebody } : {})) : null);
 }
-// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+// ../../main/web/node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 var f = Symbol.for("pv"), o = 0;
 Array.isArray;
 function a(t, e, n, u, a, i) {
@@ -5191,6 +5193,12 @@ function How() {
 						a("dt", { children: said$6.minimum }),
 						a("dd", { children: [
 							facts.minimum,
+							" ",
+							said$6.people
+						] }),
+						a("dt", { children: said$6.deviceCounts }),
+						a("dd", { children: [
+							facts.people,
 							" ",
 							said$6.people
 						] }),

@@ -1243,7 +1243,7 @@ function known(info) {
 	return info.features;
 }
 // src/methods/private_cooccurrence.ts
-var FEWEST = 200, CLIENTS_PER_ITEM = 4, PrivateCooccurrence = class PrivateCooccurrence {
+var FEWEST = 200, CLIENTS_PER_ITEM = 4, FEW = 8, PrivateCooccurrence = class PrivateCooccurrence {
 	s;
 	releasesCounts = !0;
 	usesFeatures = !1;
@@ -1256,15 +1256,30 @@ var FEWEST = 200, CLIENTS_PER_ITEM = 4, PrivateCooccurrence = class PrivateCoocc
 		return new PrivateCooccurrence(s);
 	}
 	phases(info) {
-		let once = {
+		let { people } = info, once = {
 			repeat: 1,
 			fetchesModel: !1,
 			longest: 1
-		}, counts = phase("counts", message([table("counts", "item", info.items, 1, "float32", { bound: 1 })]), once);
-		return this.s.eigenvectors ? [counts, phase("pairs", message([table("pairs", "dense", triangle(this.coreSize(info)), 1, "float32", { bound: 1 })]), {
+		}, few = Math.max(1, Math.floor(info.interactions / (FEW * info.clients * people))), counted = {
+			kind: "weighted counts",
+			items: info.listed,
+			people,
+			few
+		}, counts = phase("counts", message([table("counts", "item", info.items, 1, "float32", { bound: people })]), {
 			...once,
-			follows: "counts"
-		})] : [counts];
+			claim: counted
+		});
+		if (!this.s.eigenvectors) return [counts];
+		let pairs = table("pairs", "dense", triangle(this.coreSize(info)), 1, "float32", { bound: people }), claim = {
+			...counted,
+			kind: "weighted pairs",
+			items: [...this.places(info).keys()]
+		};
+		return [counts, phase("pairs", message([pairs]), {
+			...once,
+			follows: "counts",
+			claim
+		})];
 	}
 	publishes(info) {
 		let counts = table("counts", "item", info.items, 1, "uint32");
@@ -1285,7 +1300,8 @@ var FEWEST = 200, CLIENTS_PER_ITEM = 4, PrivateCooccurrence = class PrivateCoocc
 					index: shared,
 					values: new Float32Array(shared.length).fill(shared.length ** -.5)
 				} },
-				scalars: {}
+				scalars: {},
+				own: shared
 			}
 		};
 		let places = this.places(context.info), ranks = Array.from(shared).flatMap((item) => places.get(item) ?? []), values = new Float32Array(triangle(places.size));
@@ -1299,7 +1315,8 @@ var FEWEST = 200, CLIENTS_PER_ITEM = 4, PrivateCooccurrence = class PrivateCoocc
 					index: Int32Array.from(values.keys()),
 					values
 				} },
-				scalars: {}
+				scalars: {},
+				own: shared
 			}
 		};
 	}
@@ -1471,7 +1488,7 @@ var VectorLayout = class VectorLayout {
 	sum(one, other) {
 		return one.map((word, n) => this.wrap(word + other[n]));
 	}
-}, FEWEST_BITS = 8, LEAST_NOISE = 16, LARGEST_NOISE = 8192, FARTHEST = 17, Chain = class Chain {
+}, FEWEST_BITS = 8, LEAST_NOISE = 16, LARGEST_NOISE = 8192, FARTHEST$1 = 17, Chain = class Chain {
 	layout;
 	ring;
 	clip;
@@ -1493,7 +1510,7 @@ var VectorLayout = class VectorLayout {
 			bounds.fill(bound, start, end), limits.fill(table.exact ? 1 : limit(bits(own, table, of.cohort), bound, clip, of.multiplier), start, end), table.exact && (exact.fill(1, start, end), checkFits(table, own.ring, of.cohort));
 		}
 		let steps = bounds.map((bound, n) => bound / limits[n]), sigma = noiseSteps(steps.subarray(1), of.multiplier * clip), most = limits.reduce((a, b) => Math.max(a, b), 1);
-		if (of.cohort > Math.floor((2 ** (own.ring - 1) - 1 - FARTHEST * sigma) / most)) throw new DeviceError(`a sum of ${of.cohort} devices must fit a ring of ${own.ring} bits, but could overflow.`);
+		if (of.cohort > Math.floor((2 ** (own.ring - 1) - 1 - FARTHEST$1 * sigma) / most)) throw new DeviceError(`a sum of ${of.cohort} devices must fit a ring of ${own.ring} bits, but could overflow.`);
 		let ring = new Ring(own.ring, layout.words);
 		return new Chain(layout, ring, clip, bounds, steps, exact, of.multiplier > 0);
 	}
@@ -1805,12 +1822,144 @@ var PairedItems = class {
 		let words = new BigUint64Array(this.words.words);
 		return words.set(sent, this.sent[0]), words;
 	}
+};
+// src/proofs/weighted_items.ts
+function rootOf(value) {
+	let root = BigInt(Math.floor(Math.sqrt(Number(value))));
+	for (; root * root > value;) root--;
+	for (; (root + 1n) * (root + 1n) <= value;) root++;
+	return root;
+}
+function sharing(own) {
+	return own.filter((one) => one.length).length;
+}
+var WeightedCounts = class {
+	items;
+	people;
+	largest;
+	linked = 0;
+	gadget;
+	length;
+	weight;
+	slack;
+	numbers;
+	bits;
+	constructor(items, people, largest) {
+		this.items = items, this.people = people, this.largest = largest, this.weight = new RangeBits(BigInt(largest)), this.slack = new RangeBits(BigInt(largest) ** 2n / BigInt(people)), this.numbers = people * items, this.bits = this.numbers + people * this.weight.length, this.length = this.bits + this.slack.length, this.gadget = ProductGadget.of(this.length + people);
+	}
+	get challenges() {
+		return this.length + 1;
+	}
+	weightOf(n, sharing) {
+		if (!n) return 0n;
+		let most = rootOf(BigInt(this.largest) ** 2n / BigInt(this.people * sharing * n));
+		return most < BigInt(this.largest) ? most : BigInt(this.largest);
+	}
+	vector(own) {
+		let x = new BigUint64Array(this.length), left = this.slack.most;
+		for (let person = 0; person < this.people; person++) {
+			let places = own[person] ?? [], q = this.weightOf(places.length, sharing(own));
+			for (let place of places) x[person * this.items + place] = q;
+			x.set(this.weight.of(q), this.numbers + person * this.weight.length), left -= q * q * BigInt(places.length);
+		}
+		return x.set(this.slack.of(left), this.bits), x;
+	}
+	released(x) {
+		return summedVectors(x.subarray(0, this.numbers), this.items);
+	}
+	inputs(x, r, one = 1n) {
+		let u = r[this.length], weights = [], sums = [];
+		for (let person = 0; person < this.people; person++) {
+			let bits = this.numbers + person * this.weight.length;
+			weights.push(this.weight.value(x.subarray(bits, bits + this.weight.length))), sums.push(total(x.subarray(person * this.items, (person + 1) * this.items)) * u % MODULUS);
+		}
+		let b = new BigUint64Array(this.length);
+		for (let i = 0; i < b.length; i++) {
+			let right = i < this.numbers ? weights[Math.floor(i / this.items)] : one;
+			b[i] = r[i] * difference(x[i], right) % MODULUS;
+		}
+		let linear = u * (this.slack.value(x.subarray(this.bits)) - this.slack.most * one);
+		return {
+			a: joined(x, BigUint64Array.from(weights)),
+			b: joined(b, BigUint64Array.from(sums)),
+			linear: reduced(linear)
+		};
+	}
+}, WeightedPairs = class {
+	people;
+	largest;
+	heaviest;
+	words;
+	linked = 0;
+	gadget;
+	length;
+	weight;
+	slack;
+	numbers;
+	ends;
+	constructor(people, largest, heaviest, words) {
+		this.people = people, this.largest = largest, this.heaviest = heaviest, this.words = words, this.weight = new RangeBits(BigInt(heaviest)), this.slack = new RangeBits(BigInt(largest)), this.numbers = people * words.ranks;
+		let q = 2 * this.numbers + people * this.weight.length;
+		this.ends = {
+			z: 2 * this.numbers,
+			q,
+			slack: q + this.slack.length
+		}, this.length = this.ends.slack + words.words, this.gadget = ProductGadget.of(this.ends.slack - this.numbers + people);
+	}
+	get challenges() {
+		return this.ends.slack + 1 + this.words.ranks + this.words.groups;
+	}
+	weightOf(n, sharing) {
+		return n ? BigInt(Math.min(this.heaviest, Math.floor(this.largest / (sharing * n)))) : 0n;
+	}
+	vector(own) {
+		let x = new BigUint64Array(this.length), words = new BigUint64Array(this.words.words), left = this.slack.most;
+		for (let person = 0; person < this.people; person++) {
+			let ranks = own[person] ?? [], q = this.weightOf(ranks.length, sharing(own));
+			for (let rank of ranks) x[person * this.words.ranks + rank] = 1n, x[this.numbers + person * this.words.ranks + rank] = q;
+			x.set(this.weight.of(q), this.ends.z + person * this.weight.length), this.words.addInto(words, ranks, q), left -= q * BigInt(ranks.length);
+		}
+		return x.set(this.slack.of(left), this.ends.q), x.set(words, this.ends.slack), x;
+	}
+	released(x) {
+		return x.slice(this.ends.slack);
+	}
+	inputs(x, r, one = 1n) {
+		let { words, numbers, ends } = this, n = words.ranks, [bits, z] = [x.subarray(0, numbers), x.subarray(numbers, ends.z)], rest = x.subarray(ends.z, ends.slack), e = r.subarray(numbers, ends.z), [u, row] = [r[ends.slack], r.subarray(ends.slack + 1, ends.slack + 1 + n)], t = r.subarray(ends.slack + 1 + n), weights = [], chosen = [], a = joined(bits, rest), s = joined(r.subarray(0, numbers), r.subarray(ends.z, ends.slack)), b = a.map((value, i) => s[i] * difference(value, one) % MODULUS);
+		for (let person = 0; person < this.people; person++) {
+			let start = person * n, sums = words.rowSums(z.slice(start, start + n), t);
+			for (let i = 0; i < n; i++) b[start + i] = (b[start + i] + row[i] * sums[i]) % MODULUS;
+			chosen.push(inner(e.subarray(start, start + n), bits.subarray(start, start + n)));
+			let at = person * this.weight.length;
+			weights.push(this.weight.value(rest.subarray(at, at + this.weight.length)));
+		}
+		let slack = this.slack.value(x.subarray(ends.q, ends.slack)), linear = u * (total(z) + slack - BigInt(this.largest) * one) - inner(e, z) - words.wordSum(x.subarray(ends.slack), row, t);
+		return {
+			a: joined(a, BigUint64Array.from(weights)),
+			b: joined(b, BigUint64Array.from(chosen)),
+			linear: reduced(linear)
+		};
+	}
 }, LARGEST_UPLOAD = 64 << 20;
 function circuitOf(claim) {
-	return claim.kind === "counts" ? counted(claim) : new PairedItems(counted(claim.counted), claim.ranked, new PairWords(claim.bounds), claim.rows);
+	return claim.kind === "counts" ? counted(claim) : claim.kind === "pairs" ? new PairedItems(counted(claim.counted), claim.ranked, new PairWords(claim.bounds), claim.rows) : weighted(claim);
+}
+var BASES = [2642245, 2 ** 32 - 1], COARSEST = 128, FARTHEST = 17;
+function weighted({ kind, items, people, few, size }) {
+	let { bits, cohort, multiplier } = size, most = 2 ** (bits - 1), longest = multiplier ? Math.min(most, Math.floor(8191 / multiplier)) : most;
+	if (kind === "weighted counts") return new WeightedCounts(items.length, people, longest);
+	let [base, largest, heaviest] = [
+		0,
+		0,
+		0
+	];
+	for (base of BASES) if (heaviest = Math.floor(((base - 1) / 2 - FARTHEST) / (cohort * people + FARTHEST * multiplier * few)), largest = Math.min(longest, heaviest * few), heaviest >= COARSEST) break;
+	if (heaviest < 1) throw new DeviceError("a sum of pairs must fit its words, but would not; take no part.");
+	let words = new PairWords(Array(items.length).fill(base - 1), !0);
+	return new WeightedPairs(people, largest, Math.min(heaviest, largest), words);
 }
 function provenVector(claim, own) {
-	let { items } = claim.kind === "counts" ? claim : claim.counted, shared = new Set(own), circuit = circuitOf(claim);
+	let { items } = claim.kind === "pairs" ? claim.counted : claim, shared = new Set(own), circuit = circuitOf(claim);
 	if (8 * circuit.length > LARGEST_UPLOAD) throw new DeviceError(`an upload must have at most ${LARGEST_UPLOAD} bytes, but would have ${8 * circuit.length}; take no part.`);
 	return circuit.vector([Array.from(items.keys()).filter((place) => shared.has(items[place]))]);
 }
@@ -1916,12 +2065,13 @@ function train(request) {
 		model
 	}, before, history, rng);
 	checkConsent(phase, update, history, info.features);
-	let shown = method.clientDiscloses(phase, update, history);
-	if (phase.claim) return {
+	let shown = method.clientDiscloses(phase, update, history), claim = claimOf(phase, request);
+	if (claim) return {
 		state,
 		update,
 		shown,
-		...proven(phase.claim, update, request.channel)
+		claim,
+		...proven(claim, update, request.channel)
 	};
 	checkUpdate(phase.sends, update);
 	let of = {
@@ -1935,9 +2085,22 @@ function train(request) {
 		state,
 		update,
 		vector,
+		claim,
 		packed: chain.ring.pack(vector),
 		shown,
 		rows: chain.rows
+	};
+}
+function claimOf({ claim }, { channel, largest, multiplier }) {
+	if (!claim || claim.kind === "counts" || claim.kind === "pairs") return claim;
+	let size = {
+		bits: channel.bits,
+		cohort: largest,
+		multiplier
+	};
+	return channel.channel === "readable" ? null : {
+		...claim,
+		size
 	};
 }
 function proven(claim, update, channel) {

@@ -1,0 +1,57 @@
+"""What a folder has found, as a frame of pandas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from murmura.data.frames import pandas_frame
+from murmura.engine.part_files import wrong_folder
+from murmura.engine.run_folder import Run
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.scorer import open_folder
+from murmura.studies.search.folder import SearchFolder
+from murmura.studies.study.folder import StudyFolder
+from murmura.studies.study.section import DataSetRows
+
+Row = dict[str, Any]
+
+
+def read(folder: Path | str) -> Any:
+    """The results in a folder as a frame of pandas, which must be installed; finished or not.
+
+    Of `fit` and `compare` a row for each model and seed, of `search` for each trial, of `study` for each method
+    on each data set. Settings are JSON.
+    """
+    path = Path(folder)
+    if "methods" in Run.open(path).config:
+        rows = list(_study(StudyFolder.open(path)))
+    elif isinstance(found := open_folder(path), ComparisonFolder):
+        rows = list(_runs(found))
+    elif isinstance(found, SearchFolder):
+        rows = [{**asdict(one), "settings": json.dumps(one.settings)} for one in found.trials]
+    else:
+        commands = "`murmura fit`, `compare`, `search` or `study`"
+        raise wrong_folder(path, "a folder of results", "is a reproduction", commands)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pandas_frame({name: [row.get(name) for row in rows] for name in names})
+
+
+def _runs(found: ComparisonFolder) -> Iterator[Row]:
+    for model in found.models:
+        about = {"model": model.label, "method": model.name, "settings": json.dumps(model.settings)}
+        for part in model.parts:
+            named = {**about, "uses": ", ".join(model.uses), "seed": part.seed, "status": part.status}
+            yield {**named, "error": part.error, **(part.metrics if part.done else {})}
+
+
+def _study(found: StudyFolder) -> Iterator[Row]:
+    for name in found.plan.data:
+        own = DataSetRows(found, name)
+        for row in own.rows():
+            values = {key: value for key, value in asdict(row).items() if key != "value"}
+            interval = {"value": row.value.mean, "low": row.value.low, "high": row.value.high}
+            yield {**values, **interval, "metric": own.metric, "openings": found.openings(name)}
