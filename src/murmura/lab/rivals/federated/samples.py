@@ -149,7 +149,7 @@ def spared_items(leak: str, own: Ints) -> Ints:
     """The held-out items of whoever has these rows in training: found by the rows, a client has no name."""
     data = _everything(leak)
     users, by_item = np.zeros(data.n_users, np.int64), data.by_item
-    for item in own.tolist():
+    for item in own[own < data.n_items].tolist():
         users[by_item.of(item)] += 1
     whose = np.flatnonzero(users == len(own))
     if not len(own) or len(whose) != 1:
