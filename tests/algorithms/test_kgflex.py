@@ -205,13 +205,17 @@ def test_pairs_that_share_no_feature_are_dropped_or_kept() -> None:
         assert len(update.tables["features"]) == sent
 
 
-def test_a_step_climbs_the_pairwise_likelihood() -> None:
-    """The gradient that leaves is that of sum ln sigma(x_ui - x_uj), by central differences."""
-    algorithm = pink(unshared="keep")
+@pytest.mark.parametrize("reg", [0.0, 0.3])
+def test_a_step_climbs_the_pairwise_likelihood(reg: float) -> None:
+    """The gradient that leaves is that of sum ln sigma(x_ui - x_uj) - reg |theta|^2 / 2, by differences.
+
+    The theta of a pair are those of either item's features; so is the step that p_f takes.
+    """
+    algorithm = pink(unshared="keep", reg=reg)
     state = algorithm.client_init(INFO, shared(1, 1), Rng(client_secrets(0, 1)[0]))
     model = dict(algorithm.server_init(INFO, Rng(server_secret(0))).model)
     rng = Rng(client_secrets(0, 1)[0], 4)
-    sent = algorithm.client_step(RoundContext(INFO, "train", 4, model), state, shared(1, 1), rng)[1]
+    after, sent = algorithm.client_step(RoundContext(INFO, "train", 4, model), state, shared(1, 1), rng)
     negatives = algorithm.client_negatives(INFO, PINK, rng)
     from murmura.algorithms.fpl.fpl import draw_triples
 
@@ -220,19 +224,34 @@ def test_a_step_climbs_the_pairwise_likelihood() -> None:
 
     def likelihood() -> float:
         scores = algorithm.client_score(RoundContext(INFO, "train", 4, model), state, PINK)[0]
-        return float(sum(-np.log1p(np.exp(scores[j] - scores[PINK.item[row]])) for row, j in pairs))
+        fit = float(sum(-np.log1p(np.exp(scores[j] - scores[PINK.item[row]])) for row, j in pairs))
+        return fit - reg / 2 * sum(squares(item) for row, j in pairs for item in (PINK.item[row], j))
 
+    def squares(item: int) -> float:
+        """Of all parameters of an item's features that are hers."""
+        own = [(at, f) for at, f in enumerate(state["feature"].tolist()) if f in FEATURES.of_item(item)]
+        return float(
+            sum(
+                (state["P"][at] ** 2).sum() + (model["G"][f] ** 2).sum() + model["b"][f].sum() ** 2
+                for at, f in own
+            )
+        )
+
+    def slope_of(table: Any, name: str, at: tuple[int, ...]) -> float:
+        kept, ends = table[name], []
+        for sign in (1, -1):
+            table[name] = kept.copy()
+            table[name][at] += sign * 1e-6
+            ends.append(likelihood())
+        table[name] = kept
+        return (ends[0] - ends[1]) / 2e-6
+
+    moved = (after["P"] - state["P"]) / algorithm.alpha
+    for at in np.ndindex(2, 2):
+        assert moved[at] == pytest.approx(slope_of(state, "P", at), abs=1e-7)
     for row, f in enumerate(sent.tables["features"].index.tolist()):
         for d in range(3):
-            name, at = ("G", (f, d)) if d < 2 else ("b", (f,))
-            ends = []
-            for sign in (1, -1):
-                kept = model[name]
-                model[name] = kept.copy()
-                model[name][at] += sign * 1e-6
-                ends.append(likelihood())
-                model[name] = kept
-            slope = (ends[0] - ends[1]) / 2e-6
+            slope = slope_of(model, "G", (f, d)) if d < 2 else slope_of(model, "b", (f,))
             assert sent.tables["features"].values[row, d] == pytest.approx(slope, abs=1e-7)
 
 

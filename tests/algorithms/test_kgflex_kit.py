@@ -30,6 +30,7 @@ class TestCohorts(AlgorithmKit):
             unshared="keep",
             first_limit=2,
             second_limit=3,
+            reg=0.02,
         )
 
 

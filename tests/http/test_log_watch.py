@@ -19,9 +19,9 @@ from murmura.wire.log import LogHead, MerkleTree, leaf_hash, model_entry, pack_e
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import REPLY_BYTES, HttpReply
 from tests.faults.malice import HeldKeys, logged
+from tests.http.copied import Copied
 from tests.http.network import World, people
 from tests.http.processes import PATIENCE, served, write_table
-from tests.http.test_restored import Copied
 
 TRAINING: dict[str, object] = {"rounds": 6, "clients": "all", "prior": False}
 

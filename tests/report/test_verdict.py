@@ -13,15 +13,15 @@ from murmura.lab.papers.numbers import Better, difference, verdict
     [
         (0.103, Interval(0.100), "higher", "reproduced"),  # within 3 % of ours
         (0.1031, Interval(0.100), "higher", "not reached"),
-        (0.0969, Interval(0.100), "higher", "better"),
+        (0.0969, Interval(0.100), "higher", "above print"),
         (0.104, Interval(0.100, 0.095, 0.105), "higher", "reproduced"),  # in an interval of ± 5 %
         (0.104, Interval(0.100, 0.0949, 0.1051), "higher", "not reached"),  # which is wider
         (0.106, Interval(0.100, 0.095, 0.105), "higher", "not reached"),  # outside
-        (0.100, Interval(0.1900, 0.01, 0.37), "higher", "better"),  # too wide to say anything
+        (0.100, Interval(0.1900, 0.01, 0.37), "higher", "above print"),  # too wide to say anything
         (-0.104, Interval(-0.100, -0.105, -0.095), "zero", "reproduced"),
-        (0.90, Interval(0.80), "lower", "better"),  # an error
+        (0.90, Interval(0.80), "lower", "above print"),  # an error
         (0.90, Interval(1.00), "lower", "not reached"),
-        (-0.30, Interval(0.10), "zero", "better"),  # a bias disparity
+        (-0.30, Interval(0.10), "zero", "above print"),  # a bias disparity
         (-0.30, Interval(0.50), "zero", "not reached"),
         (1.30, Interval(1.10), "same", "not reached"),  # a fact of the data
         (1.10, Interval(1.30), "same", "not reached"),

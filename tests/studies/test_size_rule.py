@@ -77,6 +77,13 @@ def test_what_needs_times_is_left_out_where_there_are_none() -> None:
     assert by_rule("no-such-model", FEW) == {}
 
 
+def test_times_count_only_where_the_newest_rows_are_held_out() -> None:
+    data = replace(small_world(), name="own")
+    for rules, timed in (("default", True), ("default:split=random", False)):
+        (entry,) = plan(data, rules, {"fed-ease": {}}).entries
+        assert (entry.settings["recency"] > 0) is timed
+
+
 def test_a_rule_for_few_clients_is_none_for_many() -> None:
     assert by_rule("cfpl", replace(FEW, users=MANY - 1))["clients"] == 100
     assert by_rule("cfpl", replace(FEW, users=MANY)) == {}
@@ -222,16 +229,10 @@ def test_clients_per_round_are_at_most_the_clients_there_are(name: str) -> None:
     method(name, entry.settings).fit(train, 0)  # with what `compare` takes by default
 
 
-def test_a_rule_file_needs_a_plan(tmp_path: Path) -> None:
-    done = murmura("search", "--rule", "rule.csv", "--model", "ease", "--grid", "reg=1", cwd=tmp_path)
-    assert done.returncode == SettingError.exit_code
-    assert "--rule needs --plan" in done.stderr
-
-
 def test_a_rule_file_needs_a_history(tmp_path: Path) -> None:
-    done = murmura("search", "--plan", "plan.yaml", "--rule", "rule.csv", cwd=tmp_path)
+    done = murmura("reproduce", "search", "plan.yaml", "--rule", "rule.csv", cwd=tmp_path)
     assert done.returncode == SettingError.exit_code
-    assert "--rule needs --history FILE" in done.stderr
+    assert "--history" in done.stderr
 
 
 def test_a_file_of_ones_own_is_checked_though_no_history_is_long(tmp_path: Path) -> None:
@@ -239,8 +240,8 @@ def test_a_file_of_ones_own_is_checked_though_no_history_is_long(tmp_path: Path)
     (tmp_path / "own.csv").write_text("\n".join(["user,item,time", *rows]) + "\n", "utf-8")
     grid = "{default: {own.csv: {item-knn: {k: [5, 20], asymmetry: [0.3]}}}}"
     (tmp_path / "plan.yaml").write_text(f"metric: {{default: nDCG@10}}\ngrids: {grid}\n", "utf-8")
-    flags = ("--plan", "plan.yaml", "--history", "history.csv", "--rule", "rule.csv")
-    done = murmura("search", *flags, cwd=tmp_path)
+    flags = ("plan.yaml", "--history", "history.csv", "--rule", "rule.csv")
+    done = murmura("reproduce", "search", *flags, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     with (tmp_path / "rule.csv").open(encoding="utf-8", newline="") as file:
         (row,) = csv.DictReader(file)

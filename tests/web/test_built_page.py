@@ -68,7 +68,13 @@ def measured() -> list[tuple[str, float]]:
     odds = [(audit.format(**one, noise=one["epsilon"] or "none"), one["value"]) for one in told["observer"]]
     shares = ["" if one["pi"] == 1 else f" pi={one['pi']}" for one in told["everyone"]]
     hits = [(lists.format(**one, share=share), one["value"]) for one, share in zip(told["everyone"], shares)]
-    return [*odds, *hits]
+    level = "privacy-levels.csv; data=ml-1m; method={method}; pi={pi}; epsilon={noise}; "
+    prices = [
+        (level.format(**one, noise=one["epsilon"] or "none") + column, one[column])
+        for one in told["levels"]
+        for column in ("without", "lists", "found")
+    ]
+    return [*odds, *hits, *prices]
 
 
 @pytest.mark.parametrize(("source", "value"), measured(), ids=lambda one: str(one))

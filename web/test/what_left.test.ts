@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import type { Ledger, LedgerEntry, TrafficEntry } from "../src/device/types.ts";
-import { observerText } from "../src/ui/measured.ts";
+import { levelText, observerText } from "../src/ui/measured.ts";
 import { newest } from "../src/ui/newest.ts";
 import { pillText, requestsAboutHer } from "../src/ui/what_left.ts";
 
@@ -53,6 +53,13 @@ test.each([
   [{ method: "kgflex", epsilon: null, minimum: 500 }, 1, /not measured/],
 ])("the odds are those of %j, or not measured", (group, pi, says) => {
   expect(observerText(group, pi)).toMatch(says);
+});
+
+test("a share has its price on both sides, or is not measured", () => {
+  const sums = { method: "fed-ease", epsilon: null };
+  expect(levelText(sums, 0.5)).toMatch(/^10\.8 of 100 .* 10\.9 if you shared everything\. .* yours 75 times in 100/);
+  expect(levelText(sums, 0.55)).toBe("not measured");
+  expect(levelText({ ...sums, epsilon: 4 }, 0.5)).toBe("not measured");
 });
 
 test("a slow answer to an older question does not overwrite the newer one", async () => {

@@ -46,6 +46,8 @@ COMMANDS: Registry[Command] = Registry(
         "doctor": "murmura.cli.doctor:doctor",
         "serve": "murmura.server.commands.serve:serve",
         "aggregate": "murmura.server.commands.aggregate:aggregate",
+        "backup": "murmura.server.commands.backup:backup",
+        "restore": "murmura.server.commands.backup:restore",
         "invite": "murmura.server.commands.invite:invite_app",
         "rounds": "murmura.server.commands.rounds:rounds_app",
         "verify": "murmura.server.commands.verify:verify",
@@ -68,8 +70,6 @@ COMMANDS: Registry[Command] = Registry(
 # what commands of other rooms use of the lab, and where it is
 OF_THE_LAB = {
     "data facts": "murmura.lab.papers.data_facts:data_facts",
-    "search plan": "murmura.lab.papers.plan_file:read_plan",
-    "rule check": "murmura.lab.papers.plan_file:check_rule",
     "tracker": "murmura.lab.mlflow_tracker:MlflowTracker",
 }
 

@@ -62,7 +62,9 @@ def experiment(
     A classifier is scored after every round, too; with the folder of a `run` it goes on where it was stopped.
     """
     if rules.classifies:
-        found: ExperimentResult = imported(f"{CLASSIFIED}trained")(method, split, seed, progress, run)
+        found: ExperimentResult = imported(f"{CLASSIFIED}trained")(
+            method, split, seed, progress, run, rules.until
+        )
         return found
     started = time.perf_counter()
     model = method.fit(split.train, seed, progress)

@@ -36,7 +36,7 @@ from murmura.evaluation.sampled import CandidateDraws
 
 GIVEN = "split:"  # a protocol of this beginning names a split in files
 CHANGES = ":"  # between a protocol's name and its settings that are others here
-OWN = ("candidates", "draws", "draw_seed", "order")  # settings of a protocol itself that may be others
+OWN = ("candidates", "draws", "draw_seed", "order", "until")  # settings of a protocol itself that may be others
 SPLIT = "split"  # the key of another split altogether
 Rows = Literal["interactions", "files of samples", "samples of clients"]
 # every item without a training row, the test items alone, or the former and beside it so many that are drawn
@@ -61,6 +61,7 @@ class Protocol:
     draws: Count = 10  # of drawn candidates, over which metrics are means
     draw_seed: Seed = 42  # of those draws
     order: Order = "real"  # of a person's rows, as methods see it; "day": hidden inside days, the split as ever
+    until: Annotated[float, Field(gt=0, lt=1)] | None = None  # a classifier's training ends when 90 % exceed it
 
     @model_validator(mode="after")
     def _lists_can_differ(self) -> Self:
@@ -81,7 +82,7 @@ class Protocol:
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A run folder says what is classified, ranked or hidden only where that is not the usual."""
         written: dict[str, Any] = plain(self)
-        normal = {"classifies": False, "candidates": "all-unrated", "order": "real"}
+        normal = {"classifies": False, "candidates": "all-unrated", "order": "real", "until": None}
         normal |= {"draws": written["draws"], "draw_seed": written["draw_seed"]} if self.sampled is None else {}
         return {key: value for key, value in written.items() if key not in normal or value != normal[key]}
 

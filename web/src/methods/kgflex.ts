@@ -40,6 +40,7 @@ export interface KgflexSettings {
   visit: "sum" | "root" | "mean";
   clip_update: number | null;
   optimiser: string;
+  reg?: number;
 }
 
 const SPREAD = 0.1;
@@ -75,7 +76,8 @@ export class Kgflex implements Method {
       ["information-gain", "gain-ratio", "gini"].includes(s.measure) &&
       ["uniform", "popular"].includes(s.drawn) &&
       Object.hasOwn(POWER, s.visit) &&
-      (s.clip_update === null || s.clip_update > 0);
+      (s.clip_update === null || s.clip_update > 0) &&
+      !s.reg; // no device here pulls towards 0
     if (!known) throw new RefusedError("version", "the terms ask for a form of KGFlex that this page does not know.");
     return new Kgflex(s);
   }

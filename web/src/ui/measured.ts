@@ -17,6 +17,16 @@ export function observerText({ method, epsilon, minimum }: Group, pi: number): s
   return pi === 1 ? `${said} ${where}` : `${texts.measured.otherShare} ${said} ${where}`;
 }
 
+/** What this share does to the lists of who chooses it while others share everything, and what may be found of her then. */
+export function levelText({ method, epsilon }: Pick<FederationFacts, "method" | "epsilon">, pi: number): string {
+  const found = measured.levels.find(
+    (one) => one.method === method && one.epsilon === epsilon && Math.abs(one.pi - pi) < 0.005,
+  );
+  if (!found) return texts.share.notMeasured;
+  const [lists, without] = [found.lists, found.without].map((one) => (100 * one).toFixed(1));
+  return texts.measured.level(lists!, without!, Math.round(100 * found.found), measured.data);
+}
+
 /** How good the lists of everyone would be, in right titles among a hundred shown. */
 export function everyoneText({ method }: Pick<FederationFacts, "method">, pi: number): string {
   const found = measured.everyone.find((one) => one.method === method && Math.abs(one.pi - pi) < 0.005);

@@ -87,6 +87,7 @@ export const texts = {
       "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others.",
     lose: "What you lose or gain",
     loseList: "Your own list hardly changes: it is made here from all you like. Sharing decides what others get.",
+    loseAlone: "If only you and a few chose this",
     loseAll: "If everyone chose this",
     limit: "The slider decides how many titles are used. It does not hide them: that is what the two machines are for.",
     preview: "Show me the exact message first",
@@ -220,6 +221,8 @@ export const texts = {
       `The odds are not measured for sums of ${people} people with this method and noise.`,
     observed: (data: string) => `Measured on ${data}, where everyone shares everything.`,
     otherShare: "Not measured at this share. At everything:",
+    level: (hits: string, before: string, odds: number, data: string) =>
+      `${hits} of 100 titles shown to you would be right, ${before} if you shared everything. Whoever sees the sums with and without you, of two equally known titles, picks yours ${odds} times in 100. Measured on ${data}.`,
     everyone: (hits: string, data: string) => `${hits} of 100 titles shown would be right, measured on ${data}.`,
   },
   errors: {

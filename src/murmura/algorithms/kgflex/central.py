@@ -28,7 +28,7 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays
 from murmura.core.rng import Purpose, Rng, Words, client_secrets, guest_secret, server_secret
-from murmura.core.settings import Count, Positive, Times, settings
+from murmura.core.settings import Count, NonNegative, Positive, Times, settings
 from murmura.kernels.client_blocks import FlatPopulation
 from murmura.kernels.factorisation.triple_sampling import UserItems
 from murmura.kernels.fpl.triples import can_compare, draw_triples
@@ -100,6 +100,7 @@ class KGFlexCentral(EpochBaseline[KGFlexModel]):
     second_limit: Times = 100  # and of those further away
     negatives: Count = 1  # others for each of her items, in the gain of a feature
     unshared: Literal["drop", "keep"] = "drop"  # pairs of which an item shares no feature with her
+    reg: NonNegative = 0.0  # lambda of eqs. (4.3) and (4.4)
 
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse items without features."""
@@ -147,7 +148,7 @@ class KGFlexCentral(EpochBaseline[KGFlexModel]):
 
     def rules(self, round: int) -> FeatureVisitRules:
         """How a visit steps."""
-        return FeatureVisitRules(np.uint64(round), self.alpha, self.unshared == "drop", 0.0, 0.0)
+        return FeatureVisitRules(np.uint64(round), self.alpha, self.unshared == "drop", 0.0, 0.0, self.reg)
 
     def scratch(self, features: FeatureRows, owned: UserItems, secrets: Words) -> FeatureScratch:
         """Where some users are visited."""

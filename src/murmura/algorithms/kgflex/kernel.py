@@ -57,7 +57,7 @@ class KGFlexKernel(CohortKernel[KGFlex]):
         """The rows of features that some clients send."""
         a, model = self.algorithm, cohort.model
         drop, clip = a.unshared == "drop", a.clip_update or 0.0
-        rules = FeatureVisitRules(block.round, a.alpha, drop, a.power(), clip)
+        rules = FeatureVisitRules(block.round, a.alpha, drop, a.power(), clip, a.reg)
         run_clients(rules, model["G"], model["b"].reshape(-1), client_rows(states), scratch, block)
 
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:

@@ -10,6 +10,9 @@ takes all gradients at the received model, and leaves out pairs in which an item
 What leaves is of features that her shared items have, and of pairs whose own item is shared, alone: which
 features a person has is her taste.
 
+Section 6.4.4 follows eqs. (4.3) and (4.4) "plus a regularization term"; their code has none. With `reg` every
+pair pulls p_f, g_f and b_f of the features in it towards 0, as BPR does: - reg theta beside each gradient.
+
 With the settings from `measure` on at their defaults this is the published method, to the bit. They are ours: a
 person's features may be chosen by other measures, above a threshold and against several negatives for each of
 her items; the server may feed another optimiser with the same sum, and what a visit sends may be scaled or
@@ -50,7 +53,7 @@ from murmura.core.kernel import Kernel
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.model import ScoreTerms
 from murmura.core.rng import Purpose, Rng, Stream
-from murmura.core.settings import Count, Positive, Times, settings
+from murmura.core.settings import Count, NonNegative, Positive, Times, settings
 from murmura.core.update import Arrays, SparseRows, Update
 
 Values = NDArray[Any]
@@ -78,6 +81,7 @@ class KGFlex(Algorithm):
     clip_update: Positive | None = None  # the largest L2 norm of what one visit adds
     optimiser: optimisers.Optimiser = "sum"  # how the server steps
     server_alpha: Positive | None = None  # the server's learning rate; None: alpha
+    reg: NonNegative = 0.0  # lambda of eqs. (4.3) and (4.4), of which the authors' code has none
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows: of g_f and of b_f, and of their senders for some optimisers."""
@@ -143,19 +147,28 @@ class KGFlex(Algorithm):
         shared = rng.stream(Purpose.COINS).coins(history.consent)
         leaving = np.isin(state["feature"][:m], features.of_items(history.item[shared]))
         pairs = draw_triples(context.info.listed, history.item, len(history), rng.stream(Purpose.TRIPLES))
-        c, sent, touched = self.climb(context, state, history.item, pairs, shared)
+        c, sent, pulls, pulled = self.climb(context, state, history.item, pairs, shared)
         P, f = state["P"], state["feature"][:m]
-        rows = np.flatnonzero(leaving & touched)
+        rows = np.flatnonzero(leaving & (pulled > 0))
         rows = rows[np.argsort(f[rows])]
         gradients = np.column_stack([sent[rows, None] * P[rows], sent[rows]])  # eq. (6.14): k p_f and k
+        if self.reg:
+            gradients -= self.reg * pulled[rows, None] * join(context.model, "G")[f[rows]]
         values = self._clipped(gradients.astype(self.precision))
         if self.optimiser == "per-contributor":
             values = np.pad(values, ((0, 0), (0, 1)), constant_values=1.0)
-        moved = P.copy()
-        moved[:m] += self.alpha * c[:, None] * context.model["G"][f]  # k g_f
+        moved = self._moved(P, c, pulls, context.model["G"][f])
         flags = state["sent"].copy()
         flags[rows] = 1
         return {**state, "P": moved, "sent": flags}, Update({"features": SparseRows(f[rows], values)})
+
+    def _moved(self, P: Values, c: Floats, pulls: Floats, G: Values) -> Values:
+        """P after a step of eq. (4.4): k g_f, and the pull towards 0."""
+        moved, step = P.copy(), self.alpha * c[:, None] * G  # k g_f
+        if self.reg:
+            step -= self.alpha * self.reg * pulls[:, None] * P[: len(c)].astype(np.float64)
+        moved[: len(c)] += step
+        return moved
 
     def _clipped(self, values: Values) -> Values:
         """What one visit adds, no longer than `clip_update` in L2."""
@@ -167,17 +180,18 @@ class KGFlex(Algorithm):
 
     def climb(
         self, context: RoundContext, state: ClientState, own: Ints, pairs: Ints, shared: Bools
-    ) -> tuple[Floats, Floats, Bools]:
+    ) -> tuple[Floats, Floats, Floats, Floats]:
         """Over all pairs the sum of g k_uf, + for features of i, - for those of j; then of shared pairs alone.
 
-        The third: which of her features a shared pair has. g is 1 - sigma(x_ui - x_uj), all at the model as it
-        was received: d ln sigma / d theta of eq. (6.13) is g times a sum over features. `visit` scales both.
+        The third and fourth: in how many items of pairs each of her features is, and of shared pairs alone. g
+        is 1 - sigma(x_ui - x_uj), all at the model as it was received: d ln sigma / d theta of eq. (6.13) is g
+        times a sum over features. `visit` scales all four.
         """
         features, slots = known(context.info), self.slots(context.info, state)
         value = self.terms(context, state)
         m = len(value)
         k = state["k"][:m].astype(np.float64)
-        c, sent, touched = np.zeros(m), np.zeros(m), np.zeros(m, np.bool_)
+        c, sent, pulls, pulled = np.zeros((4, m))
         for row, j in pairs:
             mine, other = (slots[features.of_item(item)] for item in (int(own[row]), int(j)))
             mine, other = mine[mine >= 0], other[other >= 0]
@@ -186,11 +200,12 @@ class KGFlex(Algorithm):
             g = 1.0 / (1.0 + np.exp(min(value[mine].sum() - value[other].sum(), 700.0)))
             for places, sign in ((mine, g), (other, -g)):
                 c[places] += sign * k[places]
+                pulls[places] += 1
                 if shared[row]:
                     sent[places] += sign * k[places]
-                    touched[places] = True
+                    pulled[places] += 1
         scale = float(max(len(pairs), 1) ** -self.power())
-        return c * scale, sent * scale, touched
+        return c * scale, sent * scale, pulls * scale, pulled * scale
 
     def power(self) -> float:
         """Gradients of n pairs are divided by n to this."""
@@ -245,10 +260,8 @@ class KGFlex(Algorithm):
         f = state["feature"][state["feature"] >= 0]
         for _ in range(self.fold_in):
             pairs = draw_triples(context.info.listed, history.item, len(history), stream)
-            c, _, _ = self.climb(context, state, history.item, pairs, nothing)
-            P = state["P"].copy()
-            P[: len(f)] += self.alpha * c[:, None] * context.model["G"][f]
-            state = {**state, "P": P}
+            c, _, pulls, _ = self.climb(context, state, history.item, pairs, nothing)
+            state = {**state, "P": self._moved(state["P"], c, pulls, context.model["G"][f])}
         return state
 
     def client_score(self, context: RoundContext, state: ClientState, history: History) -> Values:

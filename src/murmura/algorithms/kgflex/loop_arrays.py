@@ -81,6 +81,7 @@ class FeatureVisitRules(NamedTuple):
     drop: bool  # pairs of which an item shares no feature with her
     power: float  # gradients of n pairs are divided by n ** power
     clip: float  # the largest L2 norm of what leaves; 0: any
+    reg: float  # of what is in a pair, for each of its items
 
 
 class FeatureScratch(NamedTuple):
@@ -93,7 +94,8 @@ class FeatureScratch(NamedTuple):
     value: Floats  # (capacity,) the term of a score
     step: Floats  # (capacity,) the sum over all pairs
     out: Floats  # (capacity,) the sum over shared pairs
-    touched: Bytes  # (capacity,) by a shared pair
+    pulls: Floats  # (capacity,) in how many items of pairs
+    pulled: Floats  # (capacity,) of shared pairs
     allowed: Bytes  # (capacity,) a feature of a shared item
     rows: Ints  # (capacity,) the features that leave
     gradients: Values  # (capacity, factors + 1), one column more where contributors are counted
@@ -117,7 +119,8 @@ class FeatureScratch(NamedTuple):
             value=np.empty(capacity),
             step=np.empty(capacity),
             out=np.empty(capacity),
-            touched=np.empty(capacity, np.uint8),
+            pulls=np.empty(capacity),
+            pulled=np.empty(capacity),
             allowed=np.empty(capacity, np.uint8),
             rows=np.empty(capacity, np.int32),
             gradients=np.empty((capacity, factors + 1 + counted), precision),

@@ -121,8 +121,8 @@ def _open(u: Index, clients: ClientRows, G: Values, b: Values, at: FeatureScratc
     while m < clients.feature.shape[1] and clients.feature[u, m] >= 0:
         at.slot[clients.feature[u, m]] = m
         at.value[m] = _term(u, m, clients, G, b)
-        at.step[m] = at.out[m] = 0.0
-        at.touched[m] = at.allowed[m] = 0
+        at.step[m] = at.out[m] = at.pulls[m] = at.pulled[m] = 0.0
+        at.allowed[m] = 0
         m += 1
     return m
 
@@ -161,9 +161,10 @@ def _add(item: Index, g: float, shared: bool, u: Index, k: Values, at: FeatureSc
         if s >= 0:
             step = g * np.float64(k[u, s])
             at.step[s] += step
+            at.pulls[s] += 1.0
             if shared:
                 at.out[s] += step
-                at.touched[s] = 1
+                at.pulled[s] += 1.0
 
 
 @compiled
@@ -188,18 +189,25 @@ def visit_client(
         shared = draws.send[draws.row[t] - start[u]] == 1
         _add(i, g, shared, u, clients.k, at)
         _add(j, -g, shared, u, clients.k, at)
-    return _close(u, m, rules, float(mine) ** -rules.power, G, clients, at)
+    return _close(u, m, rules, float(mine) ** -rules.power, G, b, clients, at)
 
 
 @compiled
 def _close(
-    u: Index, m: int, rules: FeatureVisitRules, scale: float, G: Values, clients: ClientRows, at: FeatureScratch
+    u: Index,
+    m: int,
+    rules: FeatureVisitRules,
+    scale: float,
+    G: Values,
+    b: Values,
+    clients: ClientRows,
+    at: FeatureScratch,
 ) -> int:
     """Gather the rows that leave, then move P_u; the places are free again."""
     leaving = np.empty(m, np.int64)
     n = 0
     for s in range(m):
-        if at.touched[s] and at.allowed[s]:
+        if at.pulled[s] > 0.0 and at.allowed[s]:
             leaving[n] = s
             n += 1
     leaving = leaving[:n]
@@ -208,16 +216,19 @@ def _close(
     for r in range(n):
         s = leaving[r]
         at.rows[r] = clients.feature[u, s]
-        out = at.out[s] * scale
+        out, f, pull = at.out[s] * scale, at.rows[r], rules.reg * (at.pulled[s] * scale)
         for d in range(width):
-            at.gradients[r, d] = out * np.float64(clients.P[u, s, d])
-        at.gradients[r, width] = out
+            climb = out * np.float64(clients.P[u, s, d])
+            at.gradients[r, d] = climb - pull * np.float64(G[f, d]) if rules.reg > 0.0 else climb
+        at.gradients[r, width] = out - pull * np.float64(b[f]) if rules.reg > 0.0 else out
         at.gradients[r, width + 1 :] = 1.0  # counts a contributor
         clients.sent[u, s] = 1
     for s in range(m):
         f, step = clients.feature[u, s], rules.alpha * (at.step[s] * scale)
+        pull = rules.alpha * rules.reg * (at.pulls[s] * scale)
         for d in range(width):
-            clients.P[u, s, d] = np.float64(clients.P[u, s, d]) + step * np.float64(G[f, d])
+            p, climb = np.float64(clients.P[u, s, d]), step * np.float64(G[f, d])
+            clients.P[u, s, d] = p + (climb - pull * p if rules.reg > 0.0 else climb)
         at.slot[f] = -1
     if rules.clip > 0.0:
         clip_rows(n, width + 1, rules.clip, at.gradients)
@@ -272,7 +283,7 @@ def visit_in_turn(
     width = G.shape[1]
     for step in range(len(order)):
         round_ = rules.round + np.uint64(step)
-        now = FeatureVisitRules(round_, rules.alpha, rules.drop, rules.power, rules.clip)
+        now = FeatureVisitRules(round_, rules.alpha, rules.drop, rules.power, rules.clip, rules.reg)
         for r in range(visit_client(order[step], now, G, b, clients, at)):
             f = at.rows[r]
             for d in range(width):

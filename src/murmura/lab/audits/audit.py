@@ -31,6 +31,7 @@ from murmura.evaluation.significance import Interval, bootstrap_intervals
 from murmura.lab.audits import (
     fedsplit_updates,
     individual_updates,
+    model_extraction,
     poisoned_training,
     rival_updates,
 )
@@ -49,7 +50,15 @@ from murmura.studies.configuration import data_of, located, refuse_other_data
 from murmura.studies.fit.run import prepare_run, read_config
 
 # every attack by its name on the command line, in the order in which they are made; docs/audit.md has them all
-KINDS = (individual_updates, rival_updates, fedsplit_updates, matched_filters, canaries, poisoned_training)
+KINDS = (
+    individual_updates,
+    rival_updates,
+    fedsplit_updates,
+    matched_filters,
+    canaries,
+    model_extraction,
+    poisoned_training,
+)
 ATTACKS: dict[str, Attack] = {one.name: one for kind in KINDS for one in kind.ATTACKS}
 
 
@@ -179,12 +188,13 @@ def fitting_attacks(ready: FederatedMethod, names: Sequence[str] = ()) -> list[A
     """Of these attacks, or of all on what can be read, those that can be made on a method.
 
     Those on sums are about clients that are one person each. Canaries that nobody named are put in only where
-    there is a channel whose noise is its own.
+    there is a channel whose noise is its own. Lists are copied on request alone: the model is public anyway.
     """
     algorithm, channel = ready.preset.algorithm(), ready.preset.channel_settings()
     bare = not channel.on or channel.as_if is not None
     every = attacks_on(algorithm, reads_sums(ready))
-    defaults = (one for one in every if not (bare and one is canaries.CANARIES_IN_SUMS))
+    unasked = (model_extraction.EXTRACTION, *((canaries.CANARIES_IN_SUMS,) if bare else ()))
+    defaults = (one for one in every if one not in unasked)
     given, alone = map(attack, names) if names else defaults, ready.preset.grouping() is None
     return [one for one in given if one.fits(algorithm) and (alone or one.reads == "updates")]
 

@@ -11,6 +11,7 @@ from murmura.evaluation.significance import Interval
 from murmura.lab.audits.attributes import GUESSED
 from murmura.lab.audits.audit import EPSILON, HINTS, Audit, read_audits
 from murmura.lab.audits.judge import FALSE_ALARMS
+from murmura.lab.audits.model_extraction import COPIED
 from murmura.report import drawing
 from murmura.report.page import Compared, Section, words
 from murmura.report.sections.metrics import scatter, upwards
@@ -21,7 +22,8 @@ REFERENCES = ("popularity", "random")
 KNOWN = (0.0, 0.05, 0.25)  # shares of the single ratings
 SENT = "kB up/client"
 HEIGHT, PANELS = 3.4, 4  # of accuracy against figures
-NOTHING = {"pm-AUC": Interval(0.5), "AUC": Interval(0.5), EPSILON: Interval(0.0)}  # found by who reads nothing
+# found by who reads nothing
+NOTHING = {"pm-AUC": Interval(0.5), "AUC": Interval(0.5), EPSILON: Interval(0.0), COPIED: MISSING}
 SHOWN = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # shares of hints in the table; the plot has all
 WORDS = words("audits")
 GUESSES: dict[str, str] = WORDS["guesses"]

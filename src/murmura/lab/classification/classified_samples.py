@@ -32,9 +32,14 @@ CHECKPOINT_EVERY = 10  # rounds
 SHARES = tuple(percent / 100 for percent in range(10, 100, 10))  # of the clients
 
 
-def trained(method: Method, split: Split, seed: int, progress: Progress, run: Run | None) -> ExperimentResult:
-    """Train and score after every round and at the end; with a run's folder it goes on where it was stopped."""
-    started, curve = time.perf_counter(), CurveRecorder(split.test, run)
+def trained(
+    method: Method, split: Split, seed: int, progress: Progress, run: Run | None, until: float | None = None
+) -> ExperimentResult:
+    """Train and score after every round and at the end; with a run's folder it goes on where it was stopped.
+
+    It ends early once the largest of SHARES of the clients exceed the accuracy `until`.
+    """
+    started, curve = time.perf_counter(), CurveRecorder(split.test, run, until)
     if run is None:
         model = method.fit(split.train, seed, progress, curve.watch)
     else:
@@ -131,8 +136,8 @@ GOALS = {rounds_name(share, target): (share, target) for target in TARGETS for s
 class CurveRecorder:
     """Scores the model after every round on what each client has held out."""
 
-    def __init__(self, test: Interactions, run: Run | None = None) -> None:
-        self.test, self.run, self.seconds = test, run, 0.0
+    def __init__(self, test: Interactions, run: Run | None = None, until: float | None = None) -> None:
+        self.test, self.run, self.until, self.seconds = test, run, until, 0.0
         self.clients: Longs = np.flatnonzero(test.user_counts)
         self.rounds: dict[int, Floats] = {}
         if run is not None and run.has(CURVE):
@@ -140,14 +145,14 @@ class CurveRecorder:
             self.rounds = {int(row[0]): np.array(row[1:], np.float64) for row in rows}
 
     def watch(self, epoch: int, model: Model) -> bool:
-        """One more round; it always goes on."""
+        """One more round; whether there is a target that too few clients exceed so far."""
         started = time.perf_counter()
         test = self.test
         right = model.predict(test.user, test.item) == test.value
         self.rounds[epoch] = local_accuracy(right, test.user, test.n_users)[self.clients]
         self._keep()
         self.seconds += time.perf_counter() - started
-        return True
+        return self.until is None or (self.rounds[epoch] > self.until).mean() < SHARES[-1] - 1e-9
 
     def values(self) -> dict[str, float]:
         """How fast it went, by the names of `LearningCurve`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,7 +33,7 @@ HERE = Path("runs") / "reproduce"
 def list_all(data_dir: options.DataDir = None) -> None:
     """List the experiments: on every data set the result that is kept, or what it lacks."""
     from murmura.lab.papers.experiments import experiment, experiment_names
-    from murmura.lab.papers.published_results import saved_results
+    from murmura.lab.papers.published_results import saved_results, unique_verdicts
 
     rows, kept = [], saved_results()
     for name in experiment_names():
@@ -41,6 +42,10 @@ def list_all(data_dir: options.DataDir = None) -> None:
         for place, (data, state) in enumerate(states.items()):
             rows.append([*([name, one.title] if place == 0 else ["", ""]), data, state])
     table("experiments", ["name", "what", "data", "state"], rows, text=True)
+    if kept is not None:
+        for what, found in zip(("of trained models", "sizes and costs"), unique_verdicts(kept)):
+            words = ", ".join(f"{n:,} {word}" for word, n in found.most_common())
+            say(f"printed numbers, each once, {what}: {found.total():,}: {words}")
     if kept is None:
         say("an installed package does not carry the kept results; they are in docs/results of the repository")
 
@@ -282,6 +287,35 @@ def _teller(listener: Progress) -> FitListener:
             say(f"[{done}/{total}, about {left / 60:.0f} min left] {what} ({seconds:.0f} s)")
 
     return tell
+
+
+@reproduce_app.command("search")
+def search_plan(
+    plan: Annotated[Path, typer.Argument(help="A YAML file of many grids, as experiments/defaults.yaml.")],
+    history: Annotated[Path, typer.Option("--history", help="The CSV of trials that is kept.")],
+    rule: Annotated[
+        Path | None, typer.Option("--rule", help="Write how the rule does on data that are left out, as CSV.")
+    ] = None,
+    workers: options.Processes = 1,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Try what is missing of many searches, and print the winners as YAML: how the kept settings are made."""
+    from murmura.lab.papers.plan_file import check_rule, read_plan
+
+    choices, read = [], read_plan(plan)
+    with progress() as listener:
+        for choice in read.run(history, data_dir, workers, listener):
+            choices.append(choice)
+            where = f"{choice.protocol}/{choice.data}/{choice.model}"
+            say(
+                f"{where}: {choice.metric} {choice.value:.5f} of {choice.trials}: {json.dumps(choice.settings)}"
+            )
+    if rule is None:
+        typer.echo(read.as_defaults(choices), nl=False)
+        return
+    shown = ("model", "protocol", "data", "settings", "share of rule", "share of class defaults")
+    rows = [[str(row[key]) for key in shown] for row in check_rule(read, history, data_dir, rule)]
+    table("the rule from sizes, whole families of data left out", list(shown), rows)
 
 
 @reproduce_app.command("trade-offs")

@@ -51,6 +51,7 @@ from murmura.studies.compare.folder import read_runs
 from murmura.studies.search.section import search_picture
 
 HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")
+PRINTED_AS = "printed as"  # a column where the paper has another name for a metric than we
 
 
 def write(
@@ -80,7 +81,8 @@ def write(
     }
     kept, names = Run(out), [f"{shown.name}{end}" for end in (".html", ".csv", TABLES, ".json", ".md")]
     kept.write(names[0], page)
-    kept.write_table(names[1], HEADER, [_row(shown, one) for part in parts for one in part.found])
+    header = (*HEADER, *([PRINTED_AS] if shown.printed_as else ()))
+    kept.write_table(names[1], header, [_row(shown, one) for part in parts for one in part.found])
     kept.write_table(names[2], LINE, table_lines((part.name, part.command, part.tables) for part in parts))
     kept.write(names[3], written(shown, [part.kept for part in parts]))
     for name, text in shares.items():
@@ -183,7 +185,9 @@ def _row(shown: Experiment, one: ReproducedNumber) -> list[str]:
     p = "" if one.test is None else f"{one.test.p_t:.3g}"
     values = [one.printed, one.ours.mean, one.ours.low, one.ours.high, one.difference]
     cells = ["" if value is None or value != value else f"{value:.6g}" for value in values]
-    return [shown.name, one.data, printable(one.row), one.metric, *cells, p, one.word]
+    called = [shown.printed_as.get(one.metric, one.metric) if one.printed is not None else ""]
+    line = [shown.name, one.data, printable(one.row), one.metric, *cells, p, one.word]
+    return line + (called if shown.printed_as else [])
 
 
 def _commands(shown: Experiment, places: Sequence[ExperimentPlace]) -> str:

@@ -32,7 +32,7 @@ Analysis = Literal[
     "features", "entropy", "learning", "convergence", "data",
 ]  # fmt: skip
 RUN_FOR_IT = ("audit", "features")  # analyses that train more
-NOT_PAPERS = ("defaults", "rule")  # search plans that live beside the papers' files
+NOT_PAPERS = ("defaults", "rule", "readme")  # plans of searches and of a study beside the papers' files
 AS_COMPARE = "as compare takes them"  # of the settings of a row that says `kept`
 OWN = ("title", "same_run_as", "doubts")  # what is never taken over from another file
 Refusal = Callable[[Path_, str], NoReturn]  # of what stands at a place of a file, and why
@@ -122,6 +122,9 @@ class Experiment:
     tests: tuple[tuple[str, str], ...] = ()  # pairs of rows that are tested against each other, likewise
     counts: dict[str, Counts] = Field(default_factory=dict)
     printed: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)  # data -> row -> metric
+    printed_as: dict[str, str] = Field(
+        default_factory=dict
+    )  # metric -> another name that the paper prints it under
     doubts: tuple[Doubt, ...] = ()
     quick: Quick = Field(default_factory=Quick)
 

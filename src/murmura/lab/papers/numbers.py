@@ -33,21 +33,22 @@ from murmura.report.table import (
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.search.folder import Trial, best
 
-Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
+Word = Literal["reproduced", "above print", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
 
 DOUBTFUL: Final = "printed number doubtful"
 NEAR = 0.03  # the print may be so far from ours, as a fraction of ours
 NARROW = 0.05  # an interval over few seeds can be so wide that it holds any print: half of it may be so much
 FEWEST = 3  # seeds of an interval that may hold the print
-FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE", *AGREEMENT, *SIZES, GROUPS)
+FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE", *SIZES, GROUPS)  # of the data
 Values = dict[str, dict[str, Interval]]  # row -> metric -> mean and interval over seeds
 
 
 def verdict(printed: float | None, ours: Interval, seeds: int, better: Better, doubted: bool = False) -> Word:
     """Reproduced: the print is within NEAR of ours, or inside a NARROW interval over at least FEWEST seeds.
 
-    Otherwise ours is better or does not reach it; a doubted print is neither. Without a print there is no word.
+    Otherwise ours is above print, which says nothing about why, or does not reach it; a doubted print is
+    neither. Without a print there is no word.
     """
     mean = ours.mean
     if printed is None:
@@ -62,7 +63,7 @@ def verdict(printed: float | None, ours: Interval, seeds: int, better: Better, d
     if abs(mean - printed) <= NEAR * size or (inside and narrow):
         return "reproduced"
     ahead = {"higher": mean > printed, "lower": mean < printed, "zero": abs(mean) < abs(printed)}
-    return "better" if ahead.get(better) else "not reached"
+    return "above print" if ahead.get(better) else "not reached"
 
 
 def difference(printed: float | None, ours: float | None) -> float | None:
@@ -153,7 +154,12 @@ def _better(metric: str) -> Better:
     """Bias disparities are best at 0; sizes, costs per epoch and biases of the data are facts."""
     if metric.startswith("BD ") or metric == MEAN_DISPARITY:
         return "zero"
-    return "same" if metric.startswith("B_T ") or metric in FACTS else better(metric)
+    return "same" if is_of_the_data(metric) or metric in AGREEMENT else better(metric)
+
+
+def is_of_the_data(metric: str) -> bool:
+    """Whether it follows from the data and the settings: nothing that a model learned changes it."""
+    return metric.startswith("B_T ") or metric in FACTS
 
 
 def _tests(metric: str, results: Results | None) -> tuple[dict[str, PairedDifference], str]:
@@ -241,6 +247,8 @@ def _notes(shown: Experiment, found: Sequence[ReproducedNumber], reasons: list[s
     ]
     if any(one.metric.startswith("rounds/") for one in found):
         notes.append("A seed that does not reach the target counts with its last round, as in the thesis.")
+    for metric in dict.fromkeys(one.metric for one in found if one.metric in shown.printed_as):
+        notes.append(f"The paper calls the printed numbers {shown.printed_as[metric]}; {shown.docs} says why.")
     best = next((one.row for one in found if one.reference), "")
     if best:
         notes.append(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
@@ -21,7 +21,8 @@ from pydantic import TypeAdapter, ValidationError
 from murmura.core.errors import RunError
 from murmura.core.version import __version__
 from murmura.engine.run_folder import Run
-from murmura.lab.papers.experiments import Experiment, experiment
+from murmura.lab.papers.experiments import Experiment, experiment, experiment_names
+from murmura.lab.papers.numbers import is_of_the_data
 from murmura.lab.papers.reproduce import ExperimentPlace
 from murmura.report.table import Column, ReportTable, TableCell, to_markdown
 
@@ -130,6 +131,22 @@ def shares_with(shown: Experiment, data: str) -> Experiment:
     bases = [] if shown.rows else list(shown.same_run_as.values())
     whose = shown.same_run_as.get(data) or next(iter(bases), None)
     return shown if whose is None else experiment(whose)
+
+
+def unique_verdicts(folder: Path) -> tuple[Counter[str], Counter[str]]:
+    """Verdicts on printed numbers of trained models, and on sizes and costs that follow from the data.
+
+    A number that two tables print of the same run counts once.
+    """
+    trained, facts = dict[tuple[str, ...], str](), dict[tuple[str, ...], str]()
+    for name in filter(set(experiment_names()).__contains__, (file.stem for file in folder.glob("*.csv"))):
+        shown = experiment(name)
+        columns = dict.fromkeys(("data", "row", "metric", "verdict"), str)
+        for data, row, metric, word in Run(folder).read_columns(f"{name}.csv", **columns):
+            if word:
+                base = shares_with(shown, data).name
+                (facts if is_of_the_data(metric) else trained)[base, data, row, metric] = word
+    return Counter(trained.values()), Counter(facts.values())
 
 
 def publish(shown: Experiment, out: Path, place: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""`murmura privacy`: what noise will cost, before anybody is asked for anything."""
+"""`murmura privacy`: what noise will cost before anybody is asked, and what levels of sharing cost and hide."""
 
 from __future__ import annotations
 
@@ -9,20 +9,78 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.console import say, table
+from murmura.cli.console import progress, say, table
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
+    from murmura.lab.privacy_plan.levels import PrivacyLevel
     from murmura.lab.privacy_plan.run import PlannedRelease, PublicFigures
 
 privacy_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="What noise will cost, before anybody is asked."
+    no_args_is_help=True, rich_markup_mode=None, help="What sharing less, and noise, cost and hide."
 )
 
 
 @privacy_app.callback()
 def privacy() -> None:
-    """What noise will cost, before anybody is asked for anything."""
+    """What noise will cost before anybody is asked, and what levels of pi and epsilon cost and hide."""
+
+
+@privacy_app.command("levels")
+def levels(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A folder of `murmura fit`, federated.")],
+    pi: Annotated[
+        list[float], typer.Option("--pi", min=0, max=1, help="A level a person may choose; may be repeated.")
+    ] = [],  # noqa: B006
+    epsilon: Annotated[
+        list[float], typer.Option("--epsilon", help="Noise for everyone; may be repeated.")
+    ] = [],  # noqa: B006
+    attack: Annotated[
+        list[str], typer.Option("--attack", help="An attack on items, see docs/audit.md; default all.")
+    ] = [],  # noqa: B006
+    metric: Annotated[str, typer.Option("--metric", help="Of the lists; default that of the protocol.")] = "",
+    data_dir: options.DataDir = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say what a level of pi or epsilon costs the lists of who chooses it, and what an audit then finds.
+
+    Trains again for every level on the training part without its validation rows, which lists are scored on. A
+    fifth of the people choose a level of pi while all others share everything; noise is the same for all. The
+    folder keeps levels.json.
+    """
+    from murmura.lab.privacy_plan.levels import EPSILON, PI, price_levels
+
+    with progress() as listener:
+        found = price_levels(
+            folder, pi or PI, epsilon or EPSILON, attack, metric, data_dir, listener, on_message=say
+        )
+    if as_json:
+        for one in found:
+            typer.echo(json.dumps(one.flat()))
+    else:
+        _show_levels(found)
+    say(f"run folder: {folder}")
+
+
+def _show_levels(found: list[PrivacyLevel]) -> None:
+    rows = []
+    for one in found:
+        level = f"pi {one.pi:g}" if one.epsilon is None else f"epsilon {one.epsilon:g}"
+        loss = f"{one.loss.mean:+.4f} ({one.loss.low:+.4f} to {one.loss.high:+.4f})"
+        odds = f"{one.found.mean:.3f} ({one.found.low:.3f} to {one.found.high:.3f})"
+        rows.append(
+            [level, f"{one.people:,}", f"{one.lists:.4f}", loss, f"{one.everyone:.4f}", one.attack, odds]
+        )
+    heads = [
+        "level",
+        "people",
+        "their lists",
+        "they lose",
+        "if everyone chose it",
+        "strongest attack",
+        "pm-AUC",
+    ]
+    table("levels", heads, rows, note="lists on the validation part; pm-AUC .5: nothing beyond popularity")
 
 
 @privacy_app.command("plan")

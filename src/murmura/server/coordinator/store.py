@@ -22,6 +22,7 @@ from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.server.coordinator.public_log import ModelChanges, PublicLog, Releases
 from murmura.server.coordinator.setup import FederationSetup
+from murmura.server.coordinator.takeover import LogTakeover
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire import wire
 from murmura.wire.log import manifest_entry, model_entry
@@ -69,6 +70,7 @@ class CoordinatorStore:
         self._setup, self._itinerary, self._store = setup, itinerary, store
         self.log, self._versions = PublicLog(store), ModelChanges(store)
         self.releases = Releases(store, self.log, itinerary)
+        self.takeover = LogTakeover(store, self.log)
         self.description = setup.description.encode()
         if store.fact("progress") is None:
             server = itinerary.algorithm.server_init(itinerary.info, Rng(setup.server_secret))
@@ -140,11 +142,20 @@ class CoordinatorStore:
         opening = (
             opening and self._store.value(shown, (manifest.serial,)) is None
         )  # a coordinator that was restarted shows it again
-        said = {} if not opening else self._attempts(manifest.window)
-        said[manifest.phase] = said.get(manifest.phase, 0) + 1
-        counted = [put_fact("attempts", json.dumps({"window": manifest.window, "phases": said}).encode())]
+        counted = [self._attempted(manifest)]
         published = ("UPDATE rounds SET envelope = ? WHERE serial = ?", (envelope, manifest.serial))
         self._store.write([published, *(counted if opening else [])], durable=True)
+
+    def note_refusal(self, code: str) -> None:
+        """An aggregator may know a sum of this window that this machine, restored from a copy, has not."""
+        found = self.opened()
+        if code == "released" and found is not None:
+            self._store.write([self._attempted(found[0])], durable=True)
+
+    def _attempted(self, manifest: Manifest) -> Statement:
+        said = self._attempts(manifest.window)
+        said[manifest.phase] = said.get(manifest.phase, 0) + 1
+        return put_fact("attempts", json.dumps({"window": manifest.window, "phases": said}).encode())
 
     def attempts(self, phase: str, window: int) -> int:
         """How often devices have heard of this exchange of the opening in this window."""
@@ -245,6 +256,17 @@ class CoordinatorStore:
         forgotten = [] if end.position.step else [("UPDATE rounds SET called = x''", ())]
         missed = _slots_after(end.present, self._setup.expire)
         self.log.append(entries, [*changes, (ended, row), *forgotten, *missed], forget=True)
+
+    def resume(self) -> None:
+        """Where a log was taken over, everybody sees in it from which model this machine goes on."""
+        if self.takeover.due:
+            now, newest = self.federation_state(), self._store.value("SELECT max(serial) FROM models")
+            self.takeover.resume(now.position.done, self._entry(newest or 0, now.server))
+
+    def free_revoked(self) -> None:
+        """Whose invitation was taken back has no place."""
+        gone = "DELETE FROM devices WHERE admission IN (SELECT admission FROM revoked)"
+        self._store.write([(gone, ())], forget=True)
 
     def rollback(self, done: int, now: Position) -> Position:
         """Go back to the model after so many rounds; numbers of rounds and manifests go on."""

@@ -59,10 +59,12 @@ def compare(
 
     A model that fails has a row with its reason; the others go on, and the exit code is 1.
     """
+    from murmura.engine.run_folder import Run
     from murmura.studies.compare.comparison_plan import plan as planned
     from murmura.studies.compare.comparison_plan import with_noisy_rows, with_pooled_rows
     from murmura.studies.compare.folder import BY_DAYS
     from murmura.studies.compare.run import saved_models
+    from murmura.studies.compare.weak_defaults import below_mostpop
 
     orders, connected, dataset = options.parse_orders(order), options.tracker(log), load_data(config.data)
     seen = config.whole(orders[0] if orders else None)
@@ -77,6 +79,8 @@ def compare(
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     options.refuse_classifiers(plan, cluster)
+    for line in () if Run(folder).done else below_mostpop(plan):
+        say(line)
     where = (config.workers, as_json, cluster, cluster_tls)
     lines = run(replace(plan, keep=keep), folder, *where)
     hidden = run(days, folder / BY_DAYS, *where) if days else []

@@ -9,24 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.app import of_the_lab
 from murmura.cli.console import progress, say, table
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
     from murmura.studies.search.folder import Trial
     from murmura.studies.search.run import SearchConfig
-    from murmura.studies.worker_pool import Workers
 
 Grid = Annotated[list[str], typer.Option("--grid", metavar="KEY=V,V", help="Values of a setting; repeatable.")]
 Trials = Annotated[int, typer.Option("--trials", min=1, help="How many settings tpe tries in all.")]
-Plan = Annotated[
-    Path | None, typer.Option("--plan", help="A YAML file of many grids; prints the winners as YAML.")
-]
-Rule = Annotated[
-    Path | None,
-    typer.Option("--rule", help="With --plan: a CSV of the rule from sizes, each data set left out."),
-]
 History = Annotated[
     Path | None, typer.Option("--history", help="A CSV of trials that searches share; default: in --out.")
 ]
@@ -37,8 +28,6 @@ def search(
     config: SearchConfig,
     grid: Grid = [],  # noqa: B006
     trials: Trials = 20,
-    plan: Plan = None,
-    rule: Rule = None,
     history: History = None,
     order: options.OneOrder = "",
     workers: options.Processes = 1,
@@ -53,16 +42,9 @@ def search(
     An interrupted search goes on with the same flags and --out. `murmura evaluate FOLDER` then opens the test
     part for the choice; after that the folder searches no more.
     """
-    team = options.team(workers, cluster, cluster_tls)
-    if plan is not None:
-        _run_plan(plan, history, config.data.place(), team, rule)
-        return
-    if rule is not None:
-        raise SettingError("--rule needs --plan: the data sets that are left out in turn are those of a plan.")
     if not config.search or not (grid or config.space):
-        raise SettingError(
-            "search needs --model and at least one --grid KEY=V,V or --space KEY=LOW:HIGH, or --plan FILE."
-        )
+        raise SettingError("search needs --model and at least one --grid KEY=V,V or --space KEY=LOW:HIGH.")
+    team = options.team(workers, cluster, cluster_tls)
     from murmura.studies.search.run import search_run
 
     connected, config = options.tracker(log), config.with_grid(grid).whole(options.one_order(order))
@@ -93,27 +75,3 @@ def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
         return
     rows = [[json.dumps(t.settings), f"{t.value:.5f}", f"{t.seconds:.1f}"] for t in ranked(found, metric)]
     table(f"{model} on the validation part of {config.data.name}", ["settings", metric, "seconds"], rows)
-
-
-def _run_plan(
-    plan: Path, history: Path | None, data_dir: Path | None, workers: Workers, rule: Path | None
-) -> None:
-    if rule is not None and history is None:
-        raise SettingError("--rule needs --history FILE: what it is checked with are the trials kept there.")
-    choices, read = [], of_the_lab("search plan")(plan)
-    with progress() as listener:
-        for choice in read.run(history, data_dir, workers, listener):
-            choices.append(choice)
-            where = f"{choice.protocol}/{choice.data}/{choice.model}"
-            found = f"{choice.metric} {choice.value:.5f} of {choice.trials}: {json.dumps(choice.settings)}"
-            say(f"{where}: {found}")
-    if rule is None:
-        typer.echo(read.as_defaults(choices), nl=False)
-        return
-    rows = of_the_lab("rule check")(read, history, data_dir, rule)
-    shown = ("model", "protocol", "data", "settings", "share of rule", "share of class defaults")
-    table(
-        "the rule from sizes, each data set left out",
-        list(shown),
-        [[str(row[k]) for k in shown] for row in rows],
-    )

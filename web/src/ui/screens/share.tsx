@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Preview } from "../../device/types.ts";
 import { stickyLimit } from "../../device/consent.ts";
-import { everyoneText, observerText } from "../measured.ts";
+import { everyoneText, levelText, observerText } from "../measured.ts";
 import { newest } from "../newest.ts";
 import { guarded, ledger, likes, share, status, theDevice } from "../state.ts";
 import { bytesText, percent, texts } from "../texts.ts";
@@ -91,6 +91,11 @@ export function Share() {
           <dt>{said.lose}</dt>
           <dd>
             <p>{said.loseList}</p>
+            {pi > 0 && pi < 1 && (
+              <p>
+                {said.loseAlone}: {levelText(facts, pi)}
+              </p>
+            )}
             {pi > 0 && (
               <p>
                 {said.loseAll}: {everyoneText(facts, pi)}

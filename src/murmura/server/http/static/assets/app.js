@@ -1221,8 +1221,14 @@ function mapping(check) {
 	return (value, path, doubles) => isObject(value) ? first(Object.keys(value).map((name) => check(value[name], `${path}.${name}`, doubles))) : said$9(path);
 }
 function record(fields) {
-	let names = Object.keys(fields).sort().join(" ");
-	return (value, path, doubles) => isObject(value) ? Object.keys(value).sort().join(" ") === names ? first(Object.entries(fields).map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields` : said$9(path);
+	return recordWithout("", fields);
+}
+function recordWithout(unspelled, fields) {
+	return (value, path, doubles) => {
+		if (!isObject(value)) return said$9(path);
+		let there = Object.entries(fields).filter(([name]) => name in value || name !== unspelled), names = there.map(([name]) => name).sort();
+		return Object.keys(value).sort().join(" ") === names.join(" ") ? first(there.map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields`;
+	};
 }
 function first(found) {
 	return found.find((one) => one !== null) ?? null;
@@ -1241,6 +1247,10 @@ var aggregatorAddress = record({
 	description: matching(/^[0-9a-f]{64}$/),
 	bytes: whole(0, 2 ** 32),
 	features_bytes: whole(0, 2 ** 32)
+}), lostLog = record({
+	entries: whole(0, 2 ** 32),
+	root: matching(/^[0-9a-f]{64}$/),
+	serial: whole(0, 2 ** 32)
 }), noiseTerms = record({
 	epsilon: number$1((value) => value >= 0 && value < 2 ** 40),
 	delta: number$1((value) => value >= 0 && value < 2 ** 40),
@@ -1251,7 +1261,7 @@ var aggregatorAddress = record({
 }), releaseWindows = record({
 	start: number$1((value) => value >= 0 && value < 2 ** 40),
 	seconds: number$1((value) => value >= 0 && value < 2 ** 40)
-}), federationTermsFields = record({
+}), federationTermsFields = recordWithout("lost", {
 	protocol: whole(3, 4),
 	federation: matching(/^([0-9a-f]{2})*$/),
 	coordinator: matching(/^[0-9a-f]{64}$/),
@@ -1265,7 +1275,8 @@ var aggregatorAddress = record({
 	catalogue: catalogueRule,
 	channel: settings,
 	windows: releaseWindows,
-	noise: noiseTerms
+	noise: noiseTerms,
+	lost: lostLog
 }), download = record({
 	hash: matching(/^[0-9a-f]{64}$/),
 	bytes: whole(0, 2 ** 32),
@@ -1340,9 +1351,13 @@ var aggregatorAddress = record({
 		let { start, seconds } = this.fields.windows;
 		return seconds === 0 ? 0 : Math.max(0, Math.floor((time - start) / seconds));
 	}
+	lostAfter(before) {
+		let [now, then] = [this.fields.lost, before.fields.lost];
+		return now && JSON.stringify(now) !== JSON.stringify(then) ? now : null;
+	}
 	differences(other) {
-		let ours = flat(this.fields), theirs = flat(other.fields), names = [...new Set([...ours.keys(), ...theirs.keys()])].sort(), shown = (value) => value && value.length > 40 ? `${value.slice(0, 16)}…` : value ?? "–";
-		return names.filter((name) => ours.get(name) !== theirs.get(name)).map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`);
+		let [ours, theirs] = [this, other].map(({ fields: { lost: _, ...fields } }) => flat(fields)), names = [...new Set([...ours.keys(), ...theirs.keys()])].sort(), shown = (value) => value && value.length > 40 ? `${value.slice(0, 16)}…` : value ?? "–", changes = names.filter((name) => ours.get(name) !== theirs.get(name)).map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`), end = other.lostAfter(this);
+		return end === null ? changes : [lostSentence(end.entries), ...changes];
 	}
 };
 function signatures(message, at = 0) {
@@ -1375,6 +1390,9 @@ function checkMachines(terms) {
 	let host = hostOf(seed.url);
 	if (host === hostOf(vector.url) && !isLoopback(host)) throw forged(`the two aggregators must be on two hosts, but both are on ${host}; take no part.`);
 	for (let { url } of pair) checkPlain(url);
+}
+function lostSentence(entries) {
+	return `the servers lost the log after entry ${entries} and all copies of it, so nobody can check any more what was done after it`;
 }
 function flat(value, before = "", into = new Map()) {
 	for (let [name, inner] of Object.entries(value)) typeof inner == "object" && inner && !Array.isArray(inner) ? flat(inner, `${before}${name}.`, into) : into.set(`${before}${name}`, JSON.stringify(inner));
@@ -1684,6 +1702,15 @@ function dealtWith(memory, serial, manifest) {
 		serial,
 		manifest,
 		pending: null
+	};
+}
+function ended(memory, lost) {
+	return !lost || !memory.log || memory.log.size <= lost.entries ? memory : {
+		...memory,
+		log: {
+			size: lost.entries,
+			root: lost.root
+		}
 	};
 }
 // src/device/checks.ts
@@ -4251,10 +4278,10 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 		let accepted = {
 			...identity,
 			terms: offered
-		}, { method, settings } = (await FederationTerms.decode(offered)).fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory(), kept = same ? memory : {
+		}, after = await FederationTerms.decode(offered), { method, settings } = after.fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory(), kept = ended(same ? memory : {
 			...memory,
 			state: null
-		};
+		}, after.lostAfter(terms));
 		await this.pin(accepted, {
 			identity: accepted,
 			offered: void 0,
@@ -4624,6 +4651,7 @@ var texts = {
 		exact: "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others.",
 		lose: "What you lose or gain",
 		loseList: "Your own list hardly changes: it is made here from all you like. Sharing decides what others get.",
+		loseAlone: "If only you and a few chose this",
 		loseAll: "If everyone chose this",
 		limit: "The slider decides how many titles are used. It does not hide them: that is what the two machines are for.",
 		preview: "Show me the exact message first",
@@ -4746,6 +4774,7 @@ var texts = {
 		notMeasured: (people) => `The odds are not measured for sums of ${people} people with this method and noise.`,
 		observed: (data) => `Measured on ${data}, where everyone shares everything.`,
 		otherShare: "Not measured at this share. At everything:",
+		level: (hits, before, odds, data) => `${hits} of 100 titles shown to you would be right, ${before} if you shared everything. Whoever sees the sums with and without you, of two equally known titles, picks yours ${odds} times in 100. Measured on ${data}.`,
 		everyone: (hits, data) => `${hits} of 100 titles shown would be right, measured on ${data}.`
 	},
 	errors: {
@@ -5548,6 +5577,40 @@ var measured_default = {
 			value: .1103
 		}
 	],
+	levels: [
+		{
+			method: "fed-ease",
+			pi: .1,
+			epsilon: null,
+			without: .10927,
+			lists: .10911,
+			found: .6161
+		},
+		{
+			method: "fed-ease",
+			pi: .25,
+			epsilon: null,
+			without: .10927,
+			lists: .10854,
+			found: .61992
+		},
+		{
+			method: "fed-ease",
+			pi: .5,
+			epsilon: null,
+			without: .10927,
+			lists: .10806,
+			found: .74599
+		},
+		{
+			method: "fed-ease",
+			pi: .75,
+			epsilon: null,
+			without: .10927,
+			lists: .10919,
+			found: .87098
+		}
+	],
 	data: "MovieLens 1M"
 };
 // src/ui/measured.ts
@@ -5556,6 +5619,12 @@ function observerText({ method, epsilon, minimum }, pi) {
 	if (!found) return texts.measured.notMeasured(minimum);
 	let said = texts.measured.matched(Math.round(100 * found.value), found.cohort), where = texts.measured.observed(measured_default.data);
 	return pi === 1 ? `${said} ${where}` : `${texts.measured.otherShare} ${said} ${where}`;
+}
+function levelText({ method, epsilon }, pi) {
+	let found = measured_default.levels.find((one) => one.method === method && one.epsilon === epsilon && Math.abs(one.pi - pi) < .005);
+	if (!found) return texts.share.notMeasured;
+	let [lists, without] = [found.lists, found.without].map((one) => (100 * one).toFixed(1));
+	return texts.measured.level(lists, without, Math.round(100 * found.found), measured_default.data);
 }
 function everyoneText({ method }, pi) {
 	let found = measured_default.everyone.find((one) => one.method === method && Math.abs(one.pi - pi) < .005);
@@ -5722,11 +5791,19 @@ function Share() {
 						a("dt", { children: said$2.observer }),
 						a("dd", { children: pi === 0 ? said$2.observerNothing : a($, { children: [a("p", { children: facts.epsilon === null ? said$2.noNoise.replace("{n}", String(facts.minimum)) : said$2.epsilon(String(facts.epsilon), facts.against) }), a("p", { children: observerText(facts, pi) })] }) }),
 						a("dt", { children: said$2.lose }),
-						a("dd", { children: [a("p", { children: said$2.loseList }), pi > 0 && a("p", { children: [
-							said$2.loseAll,
-							": ",
-							everyoneText(facts, pi)
-						] })] })
+						a("dd", { children: [
+							a("p", { children: said$2.loseList }),
+							pi > 0 && pi < 1 && a("p", { children: [
+								said$2.loseAlone,
+								": ",
+								levelText(facts, pi)
+							] }),
+							pi > 0 && a("p", { children: [
+								said$2.loseAll,
+								": ",
+								everyoneText(facts, pi)
+							] })
+						] })
 					]
 				}),
 				a("p", {

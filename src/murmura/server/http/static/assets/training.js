@@ -1077,7 +1077,7 @@ var SPREAD = .1, POWER = {
 			"information-gain",
 			"gain-ratio",
 			"gini"
-		].includes(s.measure) && ["uniform", "popular"].includes(s.drawn) && Object.hasOwn(POWER, s.visit) && (s.clip_update === null || s.clip_update > 0))) throw new RefusedError("version", "the terms ask for a form of KGFlex that this page does not know.");
+		].includes(s.measure) && ["uniform", "popular"].includes(s.drawn) && Object.hasOwn(POWER, s.visit) && (s.clip_update === null || s.clip_update > 0) && !s.reg)) throw new RefusedError("version", "the terms ask for a form of KGFlex that this page does not know.");
 		return new Kgflex(s);
 	}
 	phases(info) {
