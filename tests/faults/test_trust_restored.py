@@ -7,6 +7,7 @@ is opened again, and a sum of the opening is added up twice in one window.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 
 from murmura.server.aggregator import commitments
 from murmura.server.aggregator.commitments import LogWitness
+from murmura.server.coordinator.coordinator import Coordinator
+from murmura.server.database import ServerDatabase, copy_database
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
 from murmura.wire.log import manifest_entry, pack_entries
 from murmura.wire.manifest import Manifest
@@ -22,7 +25,7 @@ from murmura.wire.signed_records import ServerKey
 from murmura.wire.transport import ask
 from tests.faults.malice import logged, ordered
 from tests.http.copied import TRAINING, Copied, played
-from tests.http.network import people
+from tests.http.network import entropy, people
 
 AGGREGATORS = ("seed", "vector")
 
@@ -179,5 +182,35 @@ def test_an_invitation_that_was_taken_back_does_not_come_back_with_a_copy(
         for desk in desks:
             assert desk.revocations == [signed]
         assert len(world.coordinator.rounds.store.registered()) == 11
+
+    asyncio.run(scenario())
+
+
+def test_an_old_backup_that_somebody_else_starts_shows_nobody_another_log(tmp_path: Path) -> None:
+    """Two coordinators with one key: what both aggregators sign is one log, whoever appends to it."""
+    world = Copied(tmp_path, people(10), settings=TRAINING)
+
+    async def scenario() -> None:
+        devices = await played(world)
+        (tmp_path / "stolen").mkdir()
+        copy_database(tmp_path / "older" / "coordinator.db", tmp_path / "stolen" / "coordinator.db")
+        store = ServerDatabase(tmp_path / "stolen" / "coordinator.db", "coordinator")
+        thief = Coordinator(world.setup, store, world.clock, entropy(9))
+        await world.turn()
+        seen = [await device.visit() for device in devices[:5]]
+        for _ in range(3):
+            await thief.rounds.advance(world.network)
+            await world.turn()
+            world.clock.now += 61
+        logs = [rounds.store.log for rounds in (world.coordinator.rounds, thief.rounds)]
+        heads = [log.head for log in logs if log.head is not None]
+        longest = max((one.witness for one in world.aggregators.values()), key=len)
+        assert all(longest.tree.root(head.size) == head.root for head in heads)
+        assert {one.kind for one in seen} == {"sent"}
+        for device in devices:
+            with suppress(RefusedError):
+                await device.visit()
+            size, root = device.storage.memory.log
+            assert longest.tree.root(size).hex() == root
 
     asyncio.run(scenario())

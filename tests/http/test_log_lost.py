@@ -30,13 +30,17 @@ AGGREGATORS: tuple[Role, ...] = ("seed", "vector")
 
 async def offered(world: Copied, entries: int) -> FederationTerms:
     """The coordinator says that nobody has more entries; its terms as it offers them to both aggregators."""
-    takeover = world.coordinator.rounds.store.takeover
-    takeover.log_lost = entries
+    world.coordinator.rounds.store.takeover.log_lost = entries
+    return await confirmed(world)
+
+
+async def confirmed(world: Copied) -> FederationTerms:
+    """Both operators confirm what the coordinator offers, each by hand."""
     await world.turn()
     said = world.coordinator.rounds.trouble
     accepted = said.partition("--accept-terms ")[2][:64]
     assert accepted, said
-    for role in AGGREGATORS:  # their operators agree, each by hand
+    for role in AGGREGATORS:
         store = world.aggregators[role]._store
         key = world.coordinator.key.public
         one = Aggregator(role, store, world.clock, 1, key, accept=bytes.fromhex(accepted))
@@ -53,9 +57,9 @@ def world(tmp_path: Path) -> Copied:
 
 def agreed(device: Device, terms: FederationTerms) -> None:
     """What `murmura consent --accept` does, for a device in memory."""
-    assert terms.lost is not None
     device.identity = replace(device.identity, terms=terms)
-    device.storage.keep(device.storage.memory.ended(terms.lost))
+    if terms.lost is not None:
+        device.storage.keep(device.storage.memory.ended(terms.lost))
 
 
 def test_every_owner_is_asked_once_and_no_number_is_used_again(world: Copied) -> None:
@@ -175,5 +179,29 @@ def test_terms_without_a_loss_spell_none(world: Copied) -> None:
             FederationTerms.decode(terms.encode().replace(b'"method"', b'"lost":null,"method"'))
         ended = replace(terms, lost=LostLog(3, "aa" * 32, 9))
         assert FederationTerms.decode(ended.encode()).lost == ended.lost
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("role", AGGREGATORS)
+def test_an_aggregator_lost_without_a_copy_has_every_owner_asked_once(world: Copied, role: Role) -> None:
+    """Its keys are lost with it: somebody else could have put another machine in its place."""
+
+    async def scenario() -> None:
+        devices = await played(world)
+        told = logged(world)
+        (world.folder / "none").mkdir()
+        world.restore("none", role)
+        terms = await confirmed(world)
+        await world.turn()
+        for device in devices:
+            with pytest.raises(TermsChangedError, match=f"{role}_aggregator.key"):
+                await device.visit()
+        for device in devices:
+            agreed(device, terms)
+        assert {(await device.visit()).kind for device in devices} == {"sent"}
+        await world.rounds(devices, 1)
+        assert logged(world)[: len(told)] == told
+        assert len(world.aggregators[role].witness) >= len(told)
 
     asyncio.run(scenario())

@@ -218,15 +218,16 @@ class LogWitness(LogTable):
             kind, _, content = entry.partition(b"\0")
             last = Manifest.decode(content) if kind == b"manifest" else last
             ended += _ended(kind, content, last)
-        lacking = "UPDATE log SET entry = ? WHERE place = ? AND entry IS NULL"
-        rows: list[Statement] = [(lacking, (entry, start + n)) for n, entry in enumerate(entries[: len(known)])]
-        at, leaves = len(self.tree), [leaf_hash(entry) for entry in fresh]
-        rows += [
-            ("INSERT INTO log VALUES (?, ?, ?)", (at + n, *both)) for n, both in enumerate(zip(leaves, fresh))
-        ]
-        if not rows:
+        if not entries:
             return
-        self._store.write([*rows, *ended, put_fact("end of the log", end.encode())], durable=True)
+        stored, dictionary = self.stored(entries)
+        leaves = [leaf_hash(entry) for entry in fresh]
+        lacking = "UPDATE log SET entry = ? WHERE place = ? AND entry IS NULL"
+        rows: list[Statement] = [(lacking, (one, start + n)) for n, one in enumerate(stored[: len(known)])]
+        added = zip(range(len(self.tree), start + len(entries)), leaves, stored[len(known) :])
+        rows += [("INSERT INTO log VALUES (?, ?, ?)", one) for one in added]
+        at_end = put_fact("end of the log", end.encode())
+        self._store.write([*rows, *dictionary, *ended, at_end], durable=True)
         for leaf in leaves:
             self.tree.append(leaf)
         self._leaves.update(leaves)

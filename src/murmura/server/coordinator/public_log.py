@@ -19,7 +19,7 @@ from murmura.core.codec import REMEMBERED, RowVersions
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.server.database import ServerDatabase, Statement, put_fact
-from murmura.server.log_table import LogTable
+from murmura.server.log_table import DICTIONARY, LogTable, whole
 from murmura.wire import wire
 from murmura.wire.log import LogHead, LogProof, leaf_hash
 from murmura.wire.refusals import RefusedError
@@ -30,8 +30,9 @@ class PublicLog(LogTable):
     """All entries and the newest head that everybody has signed."""
 
     def __init__(self, store: ServerDatabase) -> None:
-        entries = store.rows("SELECT entry FROM log ORDER BY place")
-        super().__init__(store, [leaf_hash(bytes(entry)) for (entry,) in entries])
+        entries = (one for (one,) in store.rows("SELECT entry FROM log ORDER BY place"))
+        dictionary = store.fact(DICTIONARY) or b""
+        super().__init__(store, [leaf_hash(entry) for entry in whole(dictionary, entries)])
 
     @property
     def head(self) -> LogHead | None:
@@ -45,9 +46,10 @@ class PublicLog(LogTable):
 
     def append(self, entries: Sequence[bytes], changes: Sequence[Statement] = (), forget: bool = False) -> None:
         """Write entries down together with other changes; with `forget` nothing of what was there stays."""
-        at = len(self.tree)
-        rows = [("INSERT INTO log VALUES (?, ?)", (at + n, entry)) for n, entry in enumerate(entries)]
-        self._store.write([*changes, *rows], durable=True, forget=forget)
+        stored, dictionary = self.stored(entries)
+        at = enumerate(stored, len(self.tree))
+        rows = [("INSERT INTO log VALUES (?, ?)", one) for one in at]
+        self._store.write([*changes, *rows, *dictionary], durable=True, forget=forget)
         for entry in entries:
             self.tree.append(leaf_hash(entry))
 

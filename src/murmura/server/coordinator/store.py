@@ -33,6 +33,10 @@ Presence = tuple[frozenset[int], frozenset[int]]  # slots that came, slots that 
 RELEASED = "released "  # facts: of sums that another exchange follows, by the name of their phase
 ALARM = "alarm"  # the fact that keeps what looks like false histories in a release
 BREACH = "breach"  # begins what is said of a round whose sum was cut; the fact that keeps it
+OLD = (  # rounds that only the log remembers; the newest that was committed stays for who comes later
+    "DELETE FROM rounds WHERE serial < ? - 1000 "
+    "AND serial < (SELECT max(serial) FROM rounds WHERE state = 'committed')"
+)
 LONGEST = 500  # characters kept of what is said of a round
 
 
@@ -134,7 +138,7 @@ class CoordinatorStore:
         opened = ("INSERT INTO rounds VALUES (?, ?, ?, NULL, ?, 'open', NULL, NULL, NULL)", row)
         # who was called before is needed once more where this exchange calls the same devices
         forgotten = ("UPDATE rounds SET called = x'' WHERE serial < ?", (manifest.serial,))
-        self.log.append([manifest_entry(content)], [opened, forgotten], forget=True)
+        self.log.append([manifest_entry(content)], [opened, forgotten, (OLD, (manifest.serial,))], forget=True)
 
     def publish(self, manifest: Manifest, envelope: bytes, opening: bool) -> None:
         """Everybody has signed it; an exchange of the opening counts in its window, however often shown."""
