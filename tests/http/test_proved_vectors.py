@@ -175,6 +175,10 @@ def tampered() -> dict[str, tuple[Callable[[world.GoldenUpload], bytes], str]]:
         "half of the proof": (payload(ends - 8), "invalid"),
         "challenge": (payload(32), "invalid"),
         "check of the seed aggregator": (payload(64), "invalid"),
+        "without the check of the seed aggregator": (
+            lambda made: made.share(wire.VECTOR, made.payloads[1][:64] + made.payloads[1][proof:]),
+            "malformed",
+        ),
         "a byte too long": (lambda made: made.share(wire.VECTOR, made.payloads[1] + b"\0"), "oversize"),
         "another commitment in the pass": (passed(payload=bytes(32)), "forged"),
         "another challenge in the pass": (passed(challenge=bytes([1]) * 32), "forged"),
