@@ -127,6 +127,26 @@ def test_a_log_that_goes_back_is_told_at_the_next_look(world: Copied) -> None:
     asyncio.run(played())
 
 
+def test_a_watchers_own_file_that_was_restored_hides_a_rollback_only_from_who_compares_nothing(
+    world: Copied,
+) -> None:
+    """Servers and watcher go back together: the older head fits. Another watcher's file tells."""
+
+    async def played() -> None:
+        watcher, other = watching(world), watching(world, "other.json")
+        await begun(world, watcher, other)
+        older = watcher.path.read_bytes()
+        for one in (watcher, other):
+            assert (await one.look(60.0)).verdict == "unbroken"
+        world.restore("older", "coordinator", "seed", "vector")
+        watcher.path.write_bytes(older)
+        assert (await watcher.look(120.0)).verdict == "unbroken"
+        look = await watching(world, "heads.json", str(other.path)).look(180.0)
+        assert look.verdict in ("forked", "gone back"), look.sentence
+
+    asyncio.run(played())
+
+
 def test_a_log_that_forks_for_one_watcher_is_told_at_the_next_look(world: Copied) -> None:
     async def played() -> None:
         watcher = watching(world)
