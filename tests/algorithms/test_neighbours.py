@@ -42,7 +42,7 @@ def fitted(method: FedNeighbours, data: Interactions) -> FederatedModel:
     return fit(Plan(method, data, ONCE, seed=3, channel=through), runtime=InProcess())
 
 
-def weights_of(model: FederatedModel, k: int) -> np.ndarray:  # type: ignore[type-arg]
+def weights_of(model: FederatedModel, k: int) -> np.ndarray:
     items = model.plan.info.items
     near = item_lists.unpacked(model.model["neighbours"], items, k)
     table = np.zeros((items, items))
