@@ -14,7 +14,7 @@ PLAYED := tests/core tests/kernels tests/algorithms tests/baselines tests/aggreg
           tests/front/test_notebooks.py tests/studies/test_fidelity.py
 
 .PHONY: demo demo-web federation web quick test test-all test-processors test-neural test-web bench-web pictures test-cluster test-flower test-faults \
-        test-properties check lint types bench bench-core docs site locks sbom clean
+        test-properties check lint types bench bench-core docs site locks sbom advisories clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -83,9 +83,14 @@ sbom: build/locks/.made
 	build/locks/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o build/sbom/serve.json locks/serve.txt
 	cd web && npm sbom --package-lock-only --omit dev --sbom-format cyclonedx > ../build/sbom/page.json
 
+# What public databases know against anything that is locked: exit 1 if there is something. Once a week; no test asks them.
+advisories: build/locks/.made
+	build/locks/bin/pip-audit --disable-pip --require-hashes -r locks/serve.txt
+	cd web && npm audit --package-lock-only --omit dev
+
 build/locks/.made: pyproject.toml
 	$(PYTHON) -m venv build/locks
-	build/locks/bin/pip --disable-pip-version-check -q install 'cyclonedx-bom>=7,<8' 'uv>=0.5,<1'
+	build/locks/bin/pip --disable-pip-version-check -q install 'cyclonedx-bom>=7,<8' 'pip-audit>=2.10,<3' 'uv>=0.5,<1'
 	touch $@
 
 web/node_modules/.installed: web/package-lock.json

@@ -58,10 +58,23 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 SHARES = (0.0, 0.001, 0.01, 0.05)  # of the devices; at least one
 FEW = 0.005  # of the devices: more are measured beside an earlier release too
-DRAWS = 3  # of one device and of the noise: the mean is what one device does
+# of one device and of the noise: the mean is what one device does. Few people and small models differ most
+DRAWS, MORE_DRAWS = 3, {("ml-100k", "fed-mostpop epsilon 4"): 20, ("ml-100k", "fed-ease epsilon 4"): 20}
 AT, FILLERS, RIVALS, ANCHORS = 10, 10, 50, 200
 CLIP = 30.0  # how long what one device adds to a sum of real numbers may be
-HEAD = ["data", "method", "release", "attack", "liars", "owners", "ER@10", "ER@10 clean", "P@10", "P@10 clean"]
+HEAD = [
+    "data",
+    "method",
+    "release",
+    "attack",
+    "liars",
+    "owners",
+    "ER@10",
+    "ER@10 clean",
+    "P@10",
+    "P@10 clean",
+    "draws",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,9 +217,9 @@ def lines(name: str, label: str) -> Iterator[list[object]]:
     ready, least = simulated(method, settings), int(settings.get("least", 1))
     cap = int(settings.get("cap", 0)) or 4 * -(-len(train) // people)
 
-    everyone = np.flatnonzero(train.user_counts).astype(np.int32)
+    everyone, draws = np.flatnonzero(train.user_counts).astype(np.int32), MORE_DRAWS.get((name, label), DRAWS)
 
-    @lru_cache(maxsize=DRAWS)
+    @lru_cache(maxsize=draws)
     def honest_release(draw: int) -> tuple[RankedLists, ServerState]:
         sums = list[ObservedSum]()
         model, state = released(ready.fit(train, draw, record_sums=sums.append), sums)
@@ -215,7 +228,7 @@ def lines(name: str, label: str) -> Iterator[list[object]]:
     for attack, lie in (LIES | {"numbers": short} if method == "fed-order" else LIES).items():
         for share in dict.fromkeys(max(1, round(share * people)) for share in SHARES):
             found = list[tuple[str, Floats]]()
-            for draw in range(DRAWS if share == 1 else 1):
+            for draw in range(draws if share == 1 else 1):
                 rng = np.random.default_rng((share, draw))
                 malicious = np.sort(rng.choice(people, share, replace=False)).astype(np.int32)
                 honest = np.setdiff1d(everyone, malicious)
@@ -237,7 +250,9 @@ def lines(name: str, label: str) -> Iterator[list[object]]:
                     found.append((release, np.array([after[0], honestly[0], after[1], honestly[1]])))
             for release in dict.fromkeys(name for name, _ in found):
                 mean = np.mean([values for name, values in found if name == release], axis=0)
-                yield [name, label, release, attack, share, int(counts[target]), *(f"{x:.6g}" for x in mean)]
+                figures = [f"{value:.6g}" for value in mean]
+                of = draws if share == 1 else 1
+                yield [name, label, release, attack, share, int(counts[target]), *figures, of]
 
 
 def main(path: str, *names: str) -> None:

@@ -5,8 +5,8 @@ seed      its payload opened, its half expanded and checked, its share of the ch
 vector    its payload opened and held against what was committed to, checked, decided, added to the sum
 
 Exact pairs are of all items with at least five owners, linked to the counts that came before; noisy ones of
-the 1,000 items of the largest counts, at epsilon 4. The bytes of both exchanges are held against those of the
-32-bit words that the same exchanges have without a proof.
+the 1,000 items of the largest counts, at epsilon 4. Beside them stand the same exchanges without a proof: words
+of a ring, whose halves are opened and added.
 """
 
 import os
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import world
-from benchmarks.sides import Benchmark, Work
+from benchmarks.sides import Benchmark, Side, Work
 from murmura.channel.key_pairs import OVERHEAD, new_key, public_key, seal, unseal
 from murmura.channel.proof_keys import ProofKey, ProvenReport
 from murmura.channel.proven_shares import (
@@ -30,11 +30,13 @@ from murmura.channel.proven_shares import (
     decide,
     payload_bytes,
 )
+from murmura.channel.ring import Ring
 from murmura.channel.rounded_chain import rounded_chain
-from murmura.channel.shares import SEED_BYTES
+from murmura.channel.shares import SEED_BYTES, expand, split
 from murmura.channel.weighted_chain import WeightedChain
 from murmura.core.arrays import Longs
 from murmura.core.interactions import Interactions
+from murmura.core.rng import Words
 from murmura.kernels.proofs.circuit import ProvenVector
 from murmura.kernels.proofs.counted_items import CountedItems
 from murmura.kernels.proofs.field import add_into
@@ -58,7 +60,12 @@ class Setting:
     circuits: dict[str, ProvenVector]
     own: dict[str, list[Longs]]
     follows: bool  # whether pairs are held against counts
-    before: int  # bytes of both exchanges without proofs
+    rings: dict[str, Ring]  # of both exchanges without proofs
+
+    @property
+    def before(self) -> int:
+        """The same without proofs."""
+        return sum(one.message_bytes + SEED_BYTES for one in self.rings.values())
 
     @property
     def bytes_up(self) -> int:
@@ -93,24 +100,23 @@ def exact() -> Setting:
     ranked = RankedItems.of(counts, LEAST)
     counted = CountedItems(len(counts), 1, len(own))
     paired = PairedItems(counted, ranked.items.astype(np.int64), ranked.pairs)
-    before = 4 * (1 + len(counts)) + 4 * (1 + WORDS_BEFORE) + 2 * SEED_BYTES
-    return Setting({"counts": counted, "pairs": paired}, {"counts": [own], "pairs": [own]}, True, before)
+    rings = {"counts": Ring(32, 1 + len(counts)), "pairs": Ring(32, 1 + WORDS_BEFORE)}
+    return Setting({"counts": counted, "pairs": paired}, {"counts": [own], "pairs": [own]}, True, rings)
 
 
 def noisy() -> Setting:
     plan = simulated("fed-ease", {"epsilon": EPSILON, "minimum_cohort": 1, "hopeless": True}).plan(
         data(), 0, None
     )
-    circuits, own, before = dict[str, ProvenVector](), dict[str, list[Longs]](), 0
+    circuits, own, rings = dict[str, ProvenVector](), dict[str, list[Longs]](), dict[str, Ring]()
     for phase in plan.algorithm.phases(plan.info):
         chain, claim = plan.chains[phase.name], phase.claim
         assert isinstance(chain, WeightedChain)
         assert claim is not None
         circuits[phase.name], mine = chain.product, np.intersect1d(longest(), claim.items)
         own[phase.name] = [np.searchsorted(claim.items, mine).astype(np.int64)]
-        rounded = rounded_chain(plan.channel, phase, plan.info, plan.info.clients)
-        before += rounded.upload_bytes
-    return Setting(circuits, own, False, before)
+        rings[phase.name] = rounded_chain(plan.channel, phase, plan.info, plan.info.clients).ring
+    return Setting(circuits, own, False, rings)
 
 
 @dataclass(frozen=True)
@@ -189,7 +195,34 @@ def vector(kind: str, phase: str) -> Work:
     return work
 
 
-def judge_device(kind: str, mine: int, _: None) -> tuple[str, str]:
+def device_before(kind: str) -> Work:
+    key, ring = public_key("sealing", new_key("sealing")), setting(kind).rings["pairs"]
+    vector: Words = np.zeros(ring.words, ring.word)
+
+    def work() -> int:
+        first, second = split(vector, ring)
+        return sum(len(seal(one, key, INFO)) for one in (first, ring.pack(second)))
+
+    return work
+
+
+def aggregator_before(role: str, kind: str, phase: str) -> Work:
+    ring, private = setting(kind).rings[phase], new_key("sealing")
+    first, second = split(np.zeros(ring.words, ring.word), ring)
+    payload = first if role == "seed" else ring.pack(second)
+    sealed = seal(payload, public_key("sealing", private), INFO)
+    total: Words = np.zeros(ring.words, ring.word)
+
+    def work() -> int:
+        opened = unseal(sealed, private, INFO)
+        half = expand(opened, ring) if role == "seed" else ring.unpack(opened)
+        np.add(total, half, out=total)
+        return len(half)
+
+    return work
+
+
+def judge_device(kind: str, mine: int, other: int) -> tuple[str, str]:
     told = setting(kind)
     pairs = told.circuits["pairs"]
     assert mine == payload_bytes(pairs, told.follows) + 2 * SEED_BYTES + 2 * OVERHEAD
@@ -198,24 +231,25 @@ def judge_device(kind: str, mine: int, _: None) -> tuple[str, str]:
     return (
         f"{len(told.own['pairs'][0]):,} items, a proof of {pairs.gadget.proof_length} numbers; both exchanges "
         f"{up:,} bytes, {up / before:.3f} times those without proofs"
-    ), ""
+    ), f"{other:,} bytes"
 
 
-def judge_seed(kind: str, phase: str, mine: int, _: None) -> tuple[str, str]:
+def judge_seed(kind: str, phase: str, mine: int, other: int) -> tuple[str, str]:
     one = sent(kind, phase)
     assert mine == check_bytes(one.circuit, one.links[0] is not None)
-    return f"{one.circuit.length:,} numbers, expanded and checked", ""
+    return f"{one.circuit.length:,} numbers, expanded and checked", f"{other:,} words"
 
 
-def judge_vector(kind: str, phase: str, mine: bool, _: None) -> tuple[str, str]:
+def judge_vector(kind: str, phase: str, mine: bool, other: int) -> tuple[str, str]:
     assert mine, "an honest upload must be accepted"
-    return f"{sent(kind, phase).circuit.length:,} numbers, opened, checked and added", ""
+    return f"{sent(kind, phase).circuit.length:,} numbers, opened, checked and added", f"{other:,} words"
 
 
 def _row(
-    title: str, ours: Callable[[], Work], goal: float, judge: Callable[[Any, Any], tuple[str, str]]
+    title: str, ours: Side, theirs: Side, goal: float, judge: Callable[[Any, Any], tuple[str, str]]
 ) -> Benchmark:
-    return Benchmark(title=f"proofs: {title}", ours=ours, goal=goal, judge=judge)
+    name = f"proofs: {title}"
+    return Benchmark(name, ours, goal, judge, theirs, "the same without a proof", absolute=True)
 
 
 def _rows(kind: str, prefix: str) -> dict[str, Benchmark]:
@@ -225,6 +259,7 @@ def _rows(kind: str, prefix: str) -> dict[str, Benchmark]:
         f"{prefix}{name}{role}": _row(
             f"one upload of {kind} {phase}, on the {role} aggregator",
             partial(work, kind, phase),
+            partial(aggregator_before, role, kind, phase),
             goal,
             partial(judge, kind, phase),
         )
@@ -232,7 +267,8 @@ def _rows(kind: str, prefix: str) -> dict[str, Benchmark]:
         for role, work, judge in (("seed", seed, judge_seed), ("vector", vector, judge_vector))
     }
     title = f"one upload of {kind} pairs, on the device"
-    return {f"{prefix}device": _row(title, partial(device, kind), DEVICE, partial(judge_device, kind)), **rows}
+    sides = partial(device, kind), partial(device_before, kind)
+    return {f"{prefix}device": _row(title, *sides, DEVICE, partial(judge_device, kind)), **rows}
 
 
 BENCHMARKS = {**_rows("exact", ""), **_rows("noisy", "noisy-")}

@@ -16,11 +16,13 @@ RECORDS = (FederationTerms, Manifest)
 WIDTH = 120  # as web/.prettierrc.json has it
 MOST_NUMBER, MOST_LISTED = 1 << 48, 32  # that a browser reads where the record has no limit
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
-WORDS = "boolean list mapping matching nullOr number oneOf record settings string whole"
+WORDS = "boolean list mapping matching nullOr number oneOf record recordWithout settings string whole"
 HEAD = f"""\
 /** The fields of signed records: written by `python -m website.wire_types`, not by hand. */
 
-import {{ {WORDS.replace(" ", ", ")} }} from "./fields.ts";
+import {{
+  {WORDS.replace(" ", f",{chr(10)}  ")},
+}} from "./fields.ts";
 """
 
 Schema = dict[str, Any]
@@ -38,13 +40,25 @@ def wire_types() -> str:
 
 def _declared(name: str, schema: Schema) -> str:
     fields = schema["properties"]
-    types = "".join(f"  {field}: {_type(one)};\n" for field, one in fields.items())
+    unspelled = [field for field, one in fields.items() if "default" in one and one["default"] is None]
+    types = "".join(
+        f"  {field}?: {_type(_spelled(one))};\n" if field in unspelled else f"  {field}: {_type(one)};\n"
+        for field, one in fields.items()
+    )
     meaning = schema["description"].partition("\n")[0]
-    checks = [f"{field}: {_check(one)}" for field, one in fields.items()]
-    short = f"export const {_constant(name)} = record({{ {', '.join(checks)} }});"
-    whole = f"export const {_constant(name)} = record({{\n  {(',' + chr(10) + '  ').join(checks)},\n}});"
+    checks = [
+        f"{field}: {_check(_spelled(one) if field in unspelled else one)}" for field, one in fields.items()
+    ]
+    kind = f'recordWithout("{unspelled[0]}", ' if unspelled else "record("
+    short = f"export const {_constant(name)} = {kind}{{ {', '.join(checks)} }});"
+    whole = f"export const {_constant(name)} = {kind}{{\n  {(',' + chr(10) + '  ').join(checks)},\n}});"
     check = short if len(short) <= WIDTH else whole
     return f"\n/** {meaning} */\nexport interface {name} {{\n{types}}}\n\n{check}\n"
+
+
+def _spelled(schema: Schema) -> Schema:
+    """A field that is either there or not spelled: null is no value of it."""
+    return _choices(schema)[0]
 
 
 def _constant(name: str) -> str:

@@ -146,7 +146,7 @@ def test_of_two_rows_that_look_copied_the_rarer_item_is_left_out() -> None:
 def test_a_predictor_claims_no_more_than_others_do_for_each_owner() -> None:
     rng = np.random.default_rng(0)
     A, B = np.diag(rng.uniform(1, 3, 8)), rng.normal(size=(100, 8)).astype(np.float32)
-    counts = rng.integers(15, 30, 100)
+    counts = rng.integers(15, 30, 100).astype(np.float64)
     B *= np.sqrt(counts)[:, None]
     assert (claimed(B, A, counts) == 1).all()
     B[7] *= 100

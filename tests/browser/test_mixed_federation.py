@@ -150,8 +150,15 @@ def check_evidence(made: Trained[Told]) -> None:
     assert uploads == sum(one["bytes"] for one in entries)
 
 
-def test_counts_and_pairs_give_the_bits_and_the_lists_of_the_simulation(tmp_path: Path) -> None:
-    made = trained(tmp_path, "fed-item-knn", by_node, least=2, k=10, power=2.0, recency=0.5)
+SUMS: dict[str, dict[str, Any]] = {
+    "fed-item-knn": {"least": 2, "k": 10, "power": 2.0, "recency": 0.5},
+    "fed-mostpop": {"eigenvectors": 4, "core_items": 20},  # normalised, with equal bits without noise
+}
+
+
+@pytest.mark.parametrize("method", SUMS)
+def test_counts_and_pairs_give_the_bits_and_the_lists_of_the_simulation(tmp_path: Path, method: str) -> None:
+    made = trained(tmp_path, method, by_node, **SUMS[method])
     plan = made.twin.plan
     assert made.published == encode_model(
         made.twin.model, plan.algorithm.publishes(plan.info), plan.info.listed

@@ -11,6 +11,7 @@ from murmura.core.contract import FederationInfo, Total
 from murmura.device.folder import DeviceFolder
 from murmura.device.storage import Identity
 from murmura.device.upload import UploadMessage
+from murmura.server.log_table import DICTIONARY, whole
 from murmura.wire import wire
 from murmura.wire.log import LogHead, LogProof, MerkleTree, leaf_hash, manifest_entry
 from murmura.wire.manifest import Manifest, SignedManifest
@@ -79,8 +80,9 @@ def ordered(manifest: Manifest | bytes, key: ServerKey) -> bytes:
 
 def logged(world: World) -> list[bytes]:
     """The entries of the coordinator's log."""
-    found = world.coordinator._store.rows("SELECT entry FROM log ORDER BY place")
-    return [bytes(entry) for (entry,) in found]
+    store = world.coordinator._store
+    stored = [entry for (entry,) in store.rows("SELECT entry FROM log ORDER BY place")]
+    return list(whole(store.fact(DICTIONARY) or b"", stored))
 
 
 def invented_share(

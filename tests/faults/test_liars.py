@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from murmura.device.enrolment import about
+from murmura.server.log_table import DICTIONARY, whole
 from murmura.wire import wire
 from murmura.wire.manifest import Manifest, SignedManifest
 from murmura.wire.refusals import RefusedError
@@ -35,7 +36,9 @@ def key_of(place: Scene, name: str) -> ServerKey:
 def signed(place: Scene, manifest: Manifest | bytes, keys: HeldKeys) -> HttpReply:
     """A manifest that these keys have signed, in a log that grows from the true one."""
     content = manifest if isinstance(manifest, bytes) else manifest.encode()
-    past = [bytes(entry) for (entry,) in place.rows("coordinator", "SELECT entry FROM log ORDER BY place")]
+    ((dictionary,),) = place.rows("coordinator", f"SELECT value FROM facts WHERE name = '{DICTIONARY}'")
+    stored = place.rows("coordinator", "SELECT entry FROM log ORDER BY place")
+    past = list(whole(dictionary, (entry for (entry,) in stored)))
     own = place.crowd.devices[0]
     return keys.show(own.identity.terms.federation, past, content, own.storage.memory.log[0])
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from murmura.wire.admission import Invitation, OwnAdmission
+from murmura.wire.transport import ask
+from tests.cli.processes import murmura
 from tests.faults.federation import EVERY, PEOPLE, Scene, book, likes, scene
 from tests.faults.machines import MINIMUM, SECONDS, Machine
 
@@ -61,6 +63,12 @@ class Drill:
         for machine in ALL:
             shutil.copytree(self.place.folder / machine, self.place.folder / name / machine)
 
+    async def command(self, *words: str) -> str:
+        """What a command says, while all machines are at work."""
+        done = await asyncio.to_thread(murmura, *words, cwd=self.place.folder)
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
     def restore(self, name: str, *machines: str) -> None:
         for machine in machines:
             shutil.rmtree(self.place.folder / machine)
@@ -71,15 +79,6 @@ class Drill:
             self.place.machines.by_name[name].start()
         for name in names:
             await self.place.machines.by_name[name].answers(self.place.send)
-
-    async def refused(self) -> str:
-        """The last words of a coordinator that ends by itself, as an error."""
-        one = self.place.machines.by_name["coordinator"]
-        assert one.process is not None
-        while one.process.is_alive():
-            await asyncio.sleep(EVERY)
-        assert one.process.exitcode == 4, one.log.read_text()
-        return one.log.read_text().splitlines()[-1]
 
 
 def test_restored_servers_say_so_catch_up_or_are_waited_for(tmp_path: Path) -> None:
@@ -100,39 +99,41 @@ async def play(drill: Drill) -> None:
     while not drill.device.log.exists():
         await asyncio.sleep(EVERY)
     await drill.rounds(2)
-    drill.stop(*ALL)
-    drill.copy("older")
-    await drill.start(*ALL)
+    for name in ALL:
+        said = await drill.command("backup", "--state", str(drill.place.folder / name), "--to", f"older/{name}")
+        assert f"copied to older/{name}" in said
     await drill.rounds(3)
     drill.stop(*ALL)
-    drill.copy("newest")
     await the_coordinator_alone(drill)
     await one_aggregator_alone(drill)
     await all_of_them(drill)
+    await all_of_them_with_a_mirror(drill)
 
 
 async def the_coordinator_alone(drill: Drill) -> None:
-    """It says so and ends; nothing else has changed."""
+    """It takes over what the aggregators have logged and goes on: no device is asked or joins again."""
     drill.restore("older", "coordinator")
-    await drill.start("seed", "vector")
-    before = drill.place.dump()
-    coordinator = drill.place.machines.by_name["coordinator"]
-    coordinator.start()
-    said = await drill.refused()
-    assert "has seen, but has" in said
-    assert "its folder is new or an older copy; restore the newest one, or begin another federation" in said
-    assert drill.place.dump() == before
-
-    drill.stop("seed", "vector")  # while they are away it starts, as ever; and ends when one is there
+    drill.stop("seed", "vector")  # while they are away it waits, as ever
     await drill.start("coordinator")
-    drill.place.machines.by_name["vector"].start()
-    assert "its folder is new or an older copy" in await drill.refused()
-    drill.stop("vector")
+    await drill.start("seed", "vector")
+    told, outcomes = len(drill.told), drill.place.crowd.outcomes
+    outcomes.clear()
+    await drill.rounds(2)
+    assert {one["event"] for one in drill.told[told:]} <= {"sent", "not-called"}
+    assert {one.kind for seen in outcomes.values() for one in seen.values()} == {"sent"}
+    about = (await ask(drill.place.send, "GET", f"{drill.place.crowd.url}/federation")).json()
+    assert "this machine was restored from a copy" in about["resumed"]
+    written = book(drill.place.folder / "coordinator")
+    assert [one.manifest.serial for one in written] == list(range(len(written)))
+    used = [one.manifest.round for one in written]
+    assert len(set(used)) == len(used)
+    lost = [one for one in written if one.state == "lost"]
+    assert len(lost) >= 3
+    drill.stop(*ALL)
 
 
 async def one_aggregator_alone(drill: Drill) -> None:
     """It catches up."""
-    drill.restore("newest", "coordinator")
     drill.restore("older", "seed")
     await drill.start(*ALL)
     await drill.rounds(1)
@@ -166,3 +167,28 @@ async def all_of_them(drill: Drill) -> None:
     await drill.start(*ALL)
     drill.device.start()
     await drill.rounds(1)  # nothing was lost
+
+
+async def all_of_them_with_a_mirror(drill: Drill) -> None:
+    """Somebody else has kept the log: it goes on where the log ended, and nobody is asked."""
+    url = drill.place.crowd.url
+    await drill.command("log", "mirror", url, "--state", "mirror", "--once")
+    await drill.rounds(1)
+    said = await drill.command("log", "mirror", url, "--state", "mirror", "--once")
+    assert "of them new" in said
+    drill.stop(*ALL)
+    shutil.rmtree(drill.place.folder / "coordinator")
+    drill.restore("older", "seed", "vector")
+    restoring = ["restore", "older/coordinator", "--state", "coordinator", "--mirror", "mirror"]
+    said = await drill.command(*restoring)
+    assert "entries, signed by all machines." in said
+    assert "No number is used again, and nobody is asked." in said
+    assert "nothing was done; --yes does it." in said
+    await drill.command(*restoring, "--yes")
+    await drill.start(*ALL)
+    told = len(drill.told)
+    await drill.rounds(2)
+    assert all(GONE_BACK not in str(one.get("why")) for one in drill.told[told:])
+    rounds = [one.manifest.round for one in book(drill.place.folder / "coordinator")]
+    assert len(set(rounds)) == len(rounds)
+    assert "unbroken" in await drill.command("log", "verify", url)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms import algorithm
+from murmura.channel.circuits import weighted_circuit
 from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.field_shares import pack_numbers
 from murmura.channel.journal import Journal, JournalEntry
@@ -24,6 +25,7 @@ from murmura.channel.proven_chain import ProvenChain
 from murmura.channel.rounded_chain import rounded_chain
 from murmura.channel.weighted_chain import WeightedChain
 from murmura.core.channel import ChannelSettings
+from murmura.core.claims import WeightedCountsClaim, WeightedPairsClaim
 from murmura.core.codec import encode_model
 from murmura.core.contract import Algorithm, FederationInfo, Phase, RoundContext
 from murmura.core.rng import Rng
@@ -69,6 +71,14 @@ ENTRIES = (
 )
 NOISY = ChannelSettings(channel="secure-sum", clip=1.0)
 MULTIPLIERS = (0.5, 20.0)  # with the second one fewer bits than `bits` travel
+SIZES = (
+    (6040, 1.1, 16),
+    (6040, 0.0, 16),
+    (30_000, 1.1, 16),
+    (10**6, 3.7, 14),
+    (100, 0.003, 20),
+    (12, 900.0, 16),
+)
 BUDGETS = ((1.0, 1e-4, {"train": 5}), (4.0, 1e-5, {"prior": 1, "train": 20}), (8.0, 1e-3, {"counts": 1}))
 
 
@@ -90,6 +100,7 @@ def device_vectors() -> dict[str, Any]:
         "ranking": [_ranking(blend) for blend in BLENDS],
         "factors": [_factors(precision) for precision in ("float32", "float64")],
         "normalised": [_normalised(phase) for phase in ("counts", "pairs")],
+        "weights": [_weights(*size) for size in SIZES],
         "low_rank": _low_rank(),
         "features": feature_vectors(),
         "kgflex": kgflex_vectors(),
@@ -208,6 +219,22 @@ def _normalised(name: str) -> dict[str, Any]:
         "vector": pack_numbers(made.vector).hex(),
         "rounded": readable.device(made.update, Rng(SECRET, ROUND), ROUND).tolist(),
         "shown": made.shown.astype(int).tolist(),
+    }
+
+
+def _weights(cohort: int, multiplier: float, bits: int) -> dict[str, Any]:
+    """How fine the weights of a noisy sum of pairs are: of so many devices, with so much noise."""
+    claim = WeightedPairsClaim(LISTED, 1, 16)
+    made = weighted_circuit(claim, bits, cohort, multiplier)
+    counts = weighted_circuit(WeightedCountsClaim(LISTED, 1), bits, cohort, multiplier)
+    own = np.arange(0, len(LISTED), 2)
+    return {
+        "cohort": cohort,
+        "multiplier": multiplier,
+        "bits": bits,
+        "few": claim.few,
+        "pairs": pack_numbers(made.vector([own])).hex(),
+        "counts": pack_numbers(counts.vector([own])).hex(),
     }
 
 

@@ -14,8 +14,9 @@ import pytest
 from murmura.device import trust
 from murmura.device.device import Device, VisitOutcome
 from murmura.device.trust import check_log, last_verified, newest_model
+from murmura.server import database
 from murmura.server.aggregator.commitments import LogWitness
-from murmura.server.database import ServerDatabase
+from murmura.server.database import ServerDatabase, put_fact
 from murmura.server.loopback import COORDINATOR
 from murmura.wire.log import (
     LoggedModel,
@@ -29,7 +30,7 @@ from murmura.wire.log import (
     terms_entry,
     unpack_entries,
 )
-from murmura.wire.manifest import Manifest, SignedManifest
+from murmura.wire.manifest import LogEnd, Manifest, SignedManifest
 from murmura.wire.refusals import RefusedError
 from murmura.wire.signed_records import canonical
 from murmura.wire.transport import HttpReply, ask
@@ -127,7 +128,7 @@ def test_a_witness_takes_nothing_but_terms_manifests_and_models(witness: LogWitn
         b"model\0" + bytes(41),
         b"secret\0" + bytes(40),
     ):
-        assert "must be terms, a manifest or a model" in refused(witness, 1, [wrong])
+        assert "must be terms, a manifest, a model or a resumption" in refused(witness, 1, [wrong])
     assert "must be terms" in refused(witness, 1, [model_entry(0, bytes(32))])  # of no round
     assert "version" in refused(witness, 1, [b"manifest\0{}"])
 
@@ -370,3 +371,22 @@ def test_a_head_of_another_federation_is_not_this_ones() -> None:
     with pytest.raises(RefusedError, match="head's signature"):
         strange.check(terms())
     head().check(terms())
+
+
+def test_an_aggregator_of_the_version_before_gets_the_entries_it_kept_only_leaves_of(tmp_path: Path) -> None:
+    path = tmp_path / "before.db"
+    with pytest.MonkeyPatch.context() as before:
+        before.setitem(database.STEPS, "aggregator", database.STEPS["aggregator"][:1])
+        store = ServerDatabase(path, "aggregator")
+        rows = [
+            ("INSERT INTO log VALUES (?, ?)", (n, leaf_hash(entry))) for n, entry in enumerate(entries()[:3])
+        ]
+        store.write([*rows, put_fact("end of the log", LogEnd(terms().hash).encode())])
+        store.close()
+    witness = LogWitness(ServerDatabase(path, "aggregator"))
+    assert (witness.known(), witness.shown("0")) == ({"size": 3, "whole": 0}, b"")
+    witness.append(terms(), 0, entries()[:2])  # in pages, from the first that is lacking on
+    assert witness.known() == {"size": 3, "whole": 2}
+    witness.append(terms(), 2, entries()[2:3])
+    assert witness.known() == {"size": 3, "whole": 3}
+    assert unpack_entries(witness.shown("1")) == entries()[1:3]

@@ -19,9 +19,9 @@ from murmura.wire.log import LogHead, MerkleTree, leaf_hash, model_entry, pack_e
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import REPLY_BYTES, HttpReply
 from tests.faults.malice import HeldKeys, logged
+from tests.http.copied import Copied
 from tests.http.network import World, people
 from tests.http.processes import PATIENCE, served, write_table
-from tests.http.test_restored import Copied
 
 TRAINING: dict[str, object] = {"rounds": 6, "clients": "all", "prior": False}
 
@@ -123,6 +123,26 @@ def test_a_log_that_goes_back_is_told_at_the_next_look(world: Copied) -> None:
         assert f"{before} entries were seen, but only" in look.sentence
         (evidence,) = WatchedLog.read(watcher.path.read_bytes(), "heads").evidence
         evidence.head.check(world.coordinator.rounds.terms)
+
+    asyncio.run(played())
+
+
+def test_a_watchers_own_file_that_was_restored_hides_a_rollback_only_from_who_compares_nothing(
+    world: Copied,
+) -> None:
+    """Servers and watcher go back together: the older head fits. Another watcher's file tells."""
+
+    async def played() -> None:
+        watcher, other = watching(world), watching(world, "other.json")
+        await begun(world, watcher, other)
+        older = watcher.path.read_bytes()
+        for one in (watcher, other):
+            assert (await one.look(60.0)).verdict == "unbroken"
+        world.restore("older", "coordinator", "seed", "vector")
+        watcher.path.write_bytes(older)
+        assert (await watcher.look(120.0)).verdict == "unbroken"
+        look = await watching(world, "heads.json", str(other.path)).look(180.0)
+        assert look.verdict in ("forked", "gone back"), look.sentence
 
     asyncio.run(played())
 

@@ -41,13 +41,14 @@ def aggregator(role: Role, folder: Path) -> Aggregator:
     content, described = bytes.fromhex(PROVED["terms"]["content"]), bytes.fromhex(PROVED["description"])
     made.agreement.agree(coordinator.sign("terms", content) + content)
     made.agreement.take_description(hashlib.sha256(described).digest(), described)
-    grown = (0).to_bytes(8, "little") + pack_entries(world.entries())
-    made.append_log(coordinator.sign("log", grown) + grown)
     opened(made, COUNTS, b"")
     return made
 
 
 def opened(made: Aggregator, exchange: dict[str, Any], more: bytes) -> None:
+    known = 0 if exchange is COUNTS else 2  # entries of the log: the terms, and a manifest for each round
+    grown = known.to_bytes(8, "little") + pack_entries(world.entries()[known : 2 if exchange is COUNTS else 3])
+    made.append_log(key_of("coordinator").sign("log", grown) + grown)
     content = exchange["manifest"].encode()
     made.open_round(key_of("coordinator").sign("manifest", content) + wire.pack_pair(content, more))
 
@@ -174,6 +175,10 @@ def tampered() -> dict[str, tuple[Callable[[world.GoldenUpload], bytes], str]]:
         "half of the proof": (payload(ends - 8), "invalid"),
         "challenge": (payload(32), "invalid"),
         "check of the seed aggregator": (payload(64), "invalid"),
+        "without the check of the seed aggregator": (
+            lambda made: made.share(wire.VECTOR, made.payloads[1][:64] + made.payloads[1][proof:]),
+            "malformed",
+        ),
         "a byte too long": (lambda made: made.share(wire.VECTOR, made.payloads[1] + b"\0"), "oversize"),
         "another commitment in the pass": (passed(payload=bytes(32)), "forged"),
         "another challenge in the pass": (passed(challenge=bytes([1]) * 32), "forged"),

@@ -77,6 +77,13 @@ def test_what_needs_times_is_left_out_where_there_are_none() -> None:
     assert by_rule("no-such-model", FEW) == {}
 
 
+def test_times_count_only_where_the_newest_rows_are_held_out() -> None:
+    data = replace(small_world(), name="own")
+    for rules, timed in (("default", True), ("default:split=random", False)):
+        (entry,) = plan(data, rules, {"fed-ease": {}}).entries
+        assert (entry.settings["recency"] > 0) is timed
+
+
 def test_a_rule_for_few_clients_is_none_for_many() -> None:
     assert by_rule("cfpl", replace(FEW, users=MANY - 1))["clients"] == 100
     assert by_rule("cfpl", replace(FEW, users=MANY)) == {}

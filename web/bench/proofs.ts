@@ -1,8 +1,8 @@
-/** One proved upload of pairs at the size of ml-1m: 3,416 items, and somebody with 2,314 of them. */
+/** One proved upload of pairs at the size of ml-1m: exact ones of 3,416 items, and noisy ones of 1,000. */
 
 import { here } from "../src/device/training.ts";
 import { Stream } from "../src/numerics/philox.ts";
-import { circuitOf, type PairsClaim, provenVector } from "../src/proofs/claims.ts";
+import { circuitOf, type PairsClaim, provenVector, type WeightedClaim } from "../src/proofs/claims.ts";
 import { checkBytes, payloadBytes } from "../src/proofs/proven_upload.ts";
 
 const ITEMS = 3416;
@@ -17,18 +17,30 @@ export const PAIRS: PairsClaim = {
   rows: null,
 };
 
+export const NOISY: WeightedClaim = {
+  kind: "weighted pairs",
+  items: Array.from({ length: 1000 }, (_, item) => item),
+  people: 1,
+  few: 16,
+  size: { bits: 16, cohort: 6040, multiplier: 1.1 },
+};
+
 /** What is done before the seed aggregator answers, and after; the bytes of both payloads. */
-export function provedUpload(): { before: () => Promise<unknown>; after: () => Promise<number> } {
-  const own = new Stream([7, 8], 0, 1024).choose(ITEMS, OWN);
-  const circuit = circuitOf(PAIRS);
+export function provedUpload(claim: PairsClaim | WeightedClaim): {
+  before: () => Promise<unknown>;
+  after: () => Promise<number>;
+} {
+  const exact = claim.kind === "pairs";
+  const own = new Stream([7, 8], 0, 1024).choose(exact ? ITEMS : 1000, exact ? OWN : 605);
+  const circuit = circuitOf(claim);
   const [secret, challenge] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
-  const check = new Uint8Array(checkBytes(circuit, true));
-  const vector = provenVector(PAIRS, own);
+  const check = new Uint8Array(checkBytes(circuit, exact));
+  const vector = provenVector(claim, own);
   return {
-    before: async () => here.commit({ claim: PAIRS, vector: provenVector(PAIRS, own), secret }),
+    before: async () => here.commit({ claim, vector: provenVector(claim, own), secret }),
     after: async () => {
-      const { length } = await here.prove({ claim: PAIRS, vector, secret, challenge, check });
-      if (length !== payloadBytes(circuit, true)) throw new Error("a proof must have its length, but has another");
+      const { length } = await here.prove({ claim, vector, secret, challenge, check });
+      if (length !== payloadBytes(circuit, exact)) throw new Error("a proof must have its length, but has another");
       return length;
     },
   };

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { text, toHex, utf8 } from "../src/bytes.ts";
 import { sha256Hex } from "../src/crypto/hashing.ts";
-import { freshMemory } from "../src/device/memory.ts";
+import { type DeviceMemory, freshMemory } from "../src/device/memory.ts";
 import { MemoryStorage } from "../src/device/storage.ts";
 import { UnreachableError } from "../src/refusals.ts";
 import { EVERYTHING, GoldenFederation, LIKES, LINK } from "./golden_federation.ts";
@@ -122,6 +122,24 @@ test("changed terms are refused, said, and agreed to by her alone", async () => 
   await again.acceptTerms();
   expect([again.status().offered, again.status().federation!.minimum]).toEqual([[], 5]);
   await expect(again.acceptTerms()).rejects.toThrow(/there are none/);
+});
+
+test("the end of a log that nobody has any more is said, and pinned by her alone", async () => {
+  const storage = new MemoryStorage();
+  const device = await member(EVERYTHING, storage);
+  expect((await device.visit()).kind).toBe("sent");
+  const root = "ab".repeat(32);
+  const { terms, manifest } = await federation.renewed((now) =>
+    now.replace('"method"', `"lost":{"entries":1,"root":"${root}","serial":1048576},"method"`),
+  );
+  federation.meddle = (request, reply) => {
+    const body = /\/terms$/.test(request.url) ? terms : /\/round$/.test(request.url) ? manifest : reply.body;
+    return { ...reply, body };
+  };
+  await expect(device.visit()).rejects.toThrow(/the servers lost the log after entry 1 and all copies of it/);
+  expect(device.status().offered).toHaveLength(1);
+  await device.acceptTerms();
+  expect((await storage.read<DeviceMemory>("memory"))!.log).toEqual({ size: 1, root });
 });
 
 test("after a crash between the shares the same upload is sent again", async () => {

@@ -99,6 +99,19 @@ test.each(golden.normalised as Plain[])("a visit of sums that bear noise, $phase
   expect(method.clientDiscloses(phase, update, history).map(Number)).toEqual(plain.shown);
 });
 
+test.each(golden.weights as Plain[])(
+  "weights of $cohort devices, $multiplier noise, $bits bits",
+  (...[plain]: Plain[]) => {
+    const { bits, cohort, multiplier, few } = plain;
+    const own = golden.public.listed.filter((_: number, place: number) => place % 2 === 0);
+    for (const kind of ["counts", "pairs"] as const) {
+      const size = { bits, cohort, multiplier };
+      const vector = provenVector({ kind: `weighted ${kind}`, items: golden.public.listed, people: 1, few, size }, own);
+      expect(toHex(packed(vector))).toBe(plain[kind]);
+    }
+  },
+);
+
 test("scores by vectors of the most frequent items", async () => {
   const { settings, publishes, model, scores } = golden.low_rank;
   const method = methodOf({ method: "fed-ease", settings });

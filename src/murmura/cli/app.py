@@ -46,6 +46,8 @@ COMMANDS: Registry[Command] = Registry(
         "doctor": "murmura.cli.doctor:doctor",
         "serve": "murmura.server.commands.serve:serve",
         "aggregate": "murmura.server.commands.aggregate:aggregate",
+        "backup": "murmura.server.commands.backup:backup",
+        "restore": "murmura.server.commands.backup:restore",
         "invite": "murmura.server.commands.invite:invite_app",
         "rounds": "murmura.server.commands.rounds:rounds_app",
         "verify": "murmura.server.commands.verify:verify",

@@ -142,6 +142,8 @@ class DeviceFolder:
             )
         if (terms.method, terms.settings) != (own.terms.method, own.terms.settings):
             self.keep(replace(self.memory, state={}))
+        if terms.lost not in (None, own.terms.lost):
+            self.keep(self.memory.ended(terms.lost))
         self._keep_terms(own.terms, self.path)
         self._write_identity(replace(own, terms=terms))
         (self.path / OFFERED).unlink(missing_ok=True)

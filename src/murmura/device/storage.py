@@ -25,7 +25,7 @@ from murmura.wire.admission import OwnAdmission
 from murmura.wire.log import LogHead
 from murmura.wire.refusals import RefusedError, forged
 from murmura.wire.signed_records import check_signature
-from murmura.wire.terms import FederationTerms
+from murmura.wire.terms import FederationTerms, LostLog
 from murmura.wire.wire import pack_arrays, pack_pair, unpack_arrays, unpack_pair
 
 RECEIPTS = "receipts.jsonl"
@@ -188,6 +188,10 @@ class DeviceMemory:
     def epsilon(self, delta: float) -> float:
         """What noise bounds all uploads so far to; infinite where one had none."""
         return math.inf if self.unbounded else epsilon_of(math.sqrt(self.spent), delta)
+
+    def ended(self, lost: LostLog) -> DeviceMemory:
+        """The owner agrees that the log ends there; what was answered stays, and no number comes back."""
+        return self if self.log[0] <= lost.entries else replace(self, log=(lost.entries, lost.root))
 
     def dealt_with(self, serial: int, manifest: str) -> DeviceMemory:
         """This manifest needs nothing more."""

@@ -168,6 +168,7 @@ async def newest_model(
 
 
 PAGE_BYTES = 1 << 21
+KINDS = (b"manifest", b"model", b"terms", b"resumed")  # of entries
 
 
 @dataclass(frozen=True)
@@ -179,30 +180,31 @@ class CheckedLog:
     manifests: int
     models: int
     terms: int  # how often the terms changed, the first included
+    resumed: int = 0  # how often a coordinator that was restored from a copy went on from an older model
 
 
 async def check_log(send: Transport, url: str, terms: FederationTerms) -> CheckedLog:
     """Fetch the whole log and check it; refuses any fault in one sentence."""
     head = LogHead.decode((await ask(send, "GET", f"{url}/log")).body)
     head.check(terms)
-    entries = await _entries(send, url, head.size)
+    entries = await fetch_entries(send, url, 0, head.size)
     tree = MerkleTree([leaf_hash(entry) for entry in entries])
     if tree.root() != head.root:
         raise forged("the entries of the log must have the root its head names, but have another.")
     found = _check_order(entries, terms)
     await _check_open_round(send, url, terms, tree)
-    return CheckedLog(head.size, head.root.hex(), *(found[kind] for kind in (b"manifest", b"model", b"terms")))
+    return CheckedLog(head.size, head.root.hex(), *(found[kind] for kind in KINDS))
 
 
-async def _entries(send: Transport, url: str, size: int) -> list[bytes]:
+async def fetch_entries(send: Transport, url: str, start: int, size: int) -> list[bytes]:
+    """Those of a log of this size from a place on; refuses one that shows fewer."""
     entries: list[bytes] = []
-    while len(entries) < size:
-        reply = await ask(send, "GET", f"{url}/log/entries/{len(entries)}", largest=PAGE_BYTES)
-        page = unpack_entries(reply.body)
+    while (at := start + len(entries)) < size:
+        page = unpack_entries((await ask(send, "GET", f"{url}/log/entries/{at}", largest=PAGE_BYTES)).body)
         if not page:
-            raise forged(f"the log must have {size} entries, but only {len(entries)} are shown.")
+            raise forged(f"the log must have {size} entries, but only {at} are shown.")
         entries += page
-    return entries[:size]
+    return entries[: size - start]
 
 
 def _check_order(entries: list[bytes], terms: FederationTerms) -> Counter[bytes]:

@@ -20,6 +20,7 @@ from murmura.channel.chain import Chain
 from murmura.channel.simulated_protections import protected_sum
 from murmura.core.arrays import Ints, Longs
 from murmura.core.channel import SUM_PROTOCOLS
+from murmura.core.claims import WeightedClaim
 from murmura.core.codec import decode, encode
 from murmura.core.contract import Algorithm, IndividualUpdates, Phase, RoundContext, Total
 from murmura.core.errors import DivergenceError, FederationError, MurmuraError, SettingError
@@ -137,6 +138,8 @@ class InProcess(Runtime):
         """What the clients send, compiled where the kernel covers it."""
         f, phase, chain = exchange.f, exchange.phase, exchange.chain
         compiled = chain is None or chain.settings.channel != "laplace"  # compiled paths clip by L2 alone
+        if isinstance(phase.claim, WeightedClaim):
+            compiled = chain is not None and chain.weighted is not None
         if f.kernel is None or not compiled or not f.kernel.covers(phase, channel=chain is not None):
             return self._plain(exchange)
         model, clients = f.received_model(phase), exchange.clients

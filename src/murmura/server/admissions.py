@@ -156,11 +156,15 @@ class AdmissionDesk:
             raise malformed("a revocation must name admissions of 32 bytes each, but does not.")
         check_signature(terms.admitter, "revocation", keys, signature)
         listed = [keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES)]
-        self._store.write(
-            [("INSERT OR IGNORE INTO revoked VALUES (?)", (one,)) for one in listed], durable=True
-        )
+        rows = [("INSERT OR IGNORE INTO revoked VALUES (?)", (one,)) for one in listed]
+        self._store.write([*rows, ("INSERT OR IGNORE INTO revocations VALUES (?)", (message,))], durable=True)
         self._revoked.update(listed)
         return listed
+
+    @property
+    def revocations(self) -> list[bytes]:
+        """What the admitter has signed, so that a machine restored from a copy gets it again."""
+        return [bytes(one) for (one,) in self._store.rows("SELECT message FROM revocations ORDER BY message")]
 
     def bar(self, slot: int) -> None:
         """At a coordinator: a place is taken away, and its admission gives no other one."""

@@ -38,6 +38,7 @@ STEPS: dict[str, tuple[str, ...]] = {
         CREATE TABLE models (serial INTEGER PRIMARY KEY, done INTEGER NOT NULL, state BLOB NOT NULL);
         CREATE TABLE revoked (admission BLOB PRIMARY KEY)
         """,
+        "CREATE TABLE revocations (message BLOB PRIMARY KEY)",
     ),
     "aggregator": (
         """
@@ -51,6 +52,8 @@ STEPS: dict[str, tuple[str, ...]] = {
         CREATE TABLE invalid (admission BLOB NOT NULL, sent_in INTEGER NOT NULL, UNIQUE (admission, sent_in));
         CREATE TABLE revoked (admission BLOB PRIMARY KEY)
         """,
+        # entries that came before are sent once more: leaves alone give no other machine its log back
+        "ALTER TABLE log ADD COLUMN entry BLOB; CREATE TABLE revocations (message BLOB PRIMARY KEY)",
     ),
     "admitter": (
         """
@@ -161,9 +164,7 @@ def _version(path: Path, role: str) -> int:
     unfinished = path.with_name(f"{path.name}-journal").exists()  # killed before it had its first table
     if not path.exists() or not path.stat().st_size or unfinished:
         return 0
-    # a file without a log beside it can be read without making one; one with a log holds its newest pages there
-    logged = path.with_name(f"{path.name}-wal").exists()
-    db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{'' if logged else '&immutable=1'}", uri=True)
+    db = read_only(path)
     try:
         ((stated,),) = db.execute("PRAGMA user_version")
         tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -188,6 +189,29 @@ def _version(path: Path, role: str) -> int:
 
 def _newest(role: str) -> int:
     return OLDEST - 1 + len(STEPS[role])
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """A server's file as it is, to look at."""
+    # a file without a log beside it can be read without making one; one with a log holds its newest pages there
+    logged = path.with_name(f"{path.name}-wal").exists()
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{'' if logged else '&immutable=1'}", uri=True)
+
+
+def copy_database(path: Path, to: Path) -> None:
+    """A consistent copy of a server's file, also of one that is at work: it holds keys, and is its owner's."""
+    source, part = read_only(path), to.with_name(f"{to.name}.part")
+    try:
+        part.touch(0o600)
+        target = sqlite3.connect(part)
+        source.backup(target)
+        target.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+        target.close()
+        part.replace(to)
+    except (sqlite3.Error, OSError) as error:
+        raise RunError(f"{path} must be a server's file that can be copied, but is not ({error}).") from None
+    finally:
+        source.close()
 
 
 def put_fact(name: str, value: bytes) -> Statement:

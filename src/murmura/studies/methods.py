@@ -28,6 +28,7 @@ from murmura.core.model import Method, Model
 from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, field_names, from_dict, meanings
+from murmura.data.splits.random_holdout import DrawnHoldout
 from murmura.engine.federation import Runtime
 from murmura.engine.protocol import SPLIT, parse_protocol, with_order
 
@@ -116,14 +117,15 @@ class Sizes:
     users: int
     items: int
     rows: int
-    times: bool = False  # whether rows have times
+    times: bool = False  # whether rows have times, and what is held out are not rows drawn from all times
     features: bool = False  # whether items have features
 
     @classmethod
-    def of(cls, train: Interactions) -> Self:
-        """Of a training part; users and items that do not occur in it do not count."""
+    def of(cls, train: Interactions, split: object = None) -> Self:
+        """Of a training part under a split; users and items that do not occur in it do not count."""
         users, items = (int(np.count_nonzero(counts)) for counts in (train.user_counts, train.item_counts))
-        return cls(users, items, len(train), train.time is not None, train.features is not None)
+        timed = train.time is not None and not isinstance(split, DrawnHoldout)
+        return cls(users, items, len(train), timed, train.features is not None)
 
 
 @dataclass(frozen=True)

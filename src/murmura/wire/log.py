@@ -1,7 +1,8 @@
 """The public log of a federation: everything its devices are asked to believe, in one append-only tree.
 
-Entries are `terms\\0` + terms, `manifest\\0` + manifest and `model\\0` + serial (8) + hash of the model that
-round led to + hash of the counts of items which that model tells, if it does. A head (federation, number of
+Entries are `terms\\0` + terms, `manifest\\0` + manifest, `model\\0` + serial (8) + hash of the model that
+round led to + hash of the counts of items which that model tells, if it does, and `resumed\\0`: a coordinator
+was restored from a copy and goes on from the model it has. A head (federation, number of
 entries, root) is signed by the coordinator and by both aggregators, each of which keeps the whole tree and
 signs no head that does not extend the one before. A device demands that what it is shown is in the log, and
 that the log extends the one it saw last: nobody can be shown a past, a manifest or a model of her own.
@@ -15,6 +16,7 @@ leaves of an earlier one.
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,6 +51,11 @@ class MerkleTree:
 
     def __len__(self) -> int:
         return len(self._levels[0])
+
+    @property
+    def leaves(self) -> Sequence[Hash]:
+        """All of them, in their order."""
+        return self._levels[0]
 
     def append(self, leaf: Hash) -> None:
         """One leaf more."""
@@ -168,6 +175,26 @@ def model_entry(serial: int, model: Hash, counts: Hash = b"") -> bytes:
     return b"model\0" + serial.to_bytes(8, "little") + model + counts
 
 
+_RESUMED = struct.Struct("<QQ")
+
+
+@dataclass(frozen=True)
+class ResumedLog:
+    """A restored coordinator goes on: the rounds that others have logged meanwhile are no part of its model."""
+
+    held: int  # entries of the log that its copy had; what follows was taken over from others
+    done: int  # rounds that its model has seen
+
+    def entry(self) -> bytes:
+        """As it is logged."""
+        return b"resumed\0" + _RESUMED.pack(self.held, self.done)
+
+
+def is_resumed(kind: bytes, content: bytes) -> bool:
+    """Whether an entry says that a restored coordinator goes on."""
+    return kind == b"resumed" and len(content) == _RESUMED.size
+
+
 @dataclass(frozen=True)
 class LoggedModel:
     """What an entry says of a model."""
@@ -248,10 +275,10 @@ def pack_entries(entries: Sequence[bytes]) -> bytes:
     return b"".join(_ENTRY.pack(len(entry)) + entry for entry in entries)
 
 
-def unpack_entries(message: bytes) -> list[bytes]:
-    """The entries; refuses a message that is not as long as it claims."""
-    entries, at = [], 0
-    while at < len(message):
+def unpack_entries(message: bytes, most: float = math.inf) -> list[bytes]:
+    """The first `most` entries; refuses a message that is not as long as it claims."""
+    entries, at = list[bytes](), 0
+    while at < len(message) and len(entries) < most:
         end = at + _ENTRY.size
         length = _ENTRY.unpack_from(message, at)[0] if end <= len(message) else 0
         if end + length > len(message) or length == 0:

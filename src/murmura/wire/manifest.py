@@ -23,7 +23,7 @@ from pydantic import Field, StrictBool
 
 from murmura.channel.chain import Chain
 from murmura.channel.noise_terms import NoiseTerms, Share
-from murmura.wire.log import LogProof, is_model, manifest_entry
+from murmura.wire.log import LogProof, is_model, is_resumed, manifest_entry
 from murmura.wire.refusals import forged, malformed
 from murmura.wire.signed_records import (
     LARGEST,
@@ -222,14 +222,15 @@ class LogEnd:
             read = FederationTerms.decode(content)
             if (read.federation, read.coordinator) != (terms.federation, terms.coordinator):
                 raise forged("terms in the log must be of this federation, but are not.")
-            return replace(self, terms=read.hash)
+            serial = self.serial if read.lost is None else max(self.serial, read.lost.serial - 1)
+            return replace(self, terms=read.hash, serial=serial)
         if not self.terms:
             raise malformed("a log must begin with the terms, but begins with something else.")
         if kind == b"manifest":
             return self._after_manifest(Manifest.decode(content), terms)
-        if is_model(kind, content) and self.serial >= 0:
+        if is_resumed(kind, content) or (is_model(kind, content) and self.serial >= 0):
             return self
-        raise malformed("an entry of the log must be terms, a manifest or a model, but is not.")
+        raise malformed("an entry of the log must be terms, a manifest, a model or a resumption, but is not.")
 
     def _after_manifest(self, manifest: Manifest, terms: FederationTerms) -> LogEnd:
         if (manifest.serial, manifest.previous) != (self.serial + 1, self.manifest.hex()):

@@ -104,3 +104,10 @@ class UnreachableError(MurmuraError):
     """A machine of the federation does not answer."""
 
     exit_code = 4
+
+
+def path_number(text: str) -> int:
+    """The number a part of a path names; refuses anything else."""
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise malformed("the path must name a number, but does not.")
+    return int(text)

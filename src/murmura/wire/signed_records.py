@@ -31,10 +31,13 @@ class SignedRecord:
     """A record whose fields declare their types and limits; `decode` refuses whatever they do not allow."""
 
     said: ClassVar[str]  # what refusals call it
+    unspelled: ClassVar[frozenset[str]] = frozenset()  # fields that a record without them does not spell
 
     def plain(self) -> dict[str, Any]:
         """The JSON object that it is."""
-        return asdict(self)
+        return {
+            name: one for name, one in asdict(self).items() if one is not None or name not in self.unspelled
+        }
 
     def encode(self) -> bytes:
         """The canonical bytes."""
@@ -54,7 +57,7 @@ class SignedRecord:
         check_version(values.get("protocol"))
         if _depth(values) > DEEPEST:
             raise malformed(f"{cls.said} must be nested {DEEPEST} deep at most, but is deeper.")
-        if set(values) != {field.name for field in fields(cls)}:
+        if set(values) | cls.unspelled != {field.name for field in fields(cls)}:
             raise malformed(f"{cls.said} must have exactly the fields of docs/wire.md, but has others.")
         try:
             read: Self = cls._reader().validate_python(values)

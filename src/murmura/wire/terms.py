@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
@@ -30,6 +30,10 @@ from murmura.wire.wire import SIGNATURE_BYTES
 
 SIGNED = 3 * SIGNATURE_BYTES  # bytes of the signatures of all three machines
 LABELS = {"readable": READABLE, "exact": EXACT}
+LOST = (
+    "the servers lost the log after entry {entries} and all copies of it, so nobody can check any more what "
+    "was done after it"
+)
 CLOCKS_DIFFER = 600.0  # seconds by which the clocks of two machines may
 
 
@@ -58,6 +62,15 @@ class CatalogueRule:
     description: PublicKey  # hash
     bytes: Count  # of the description
     features_bytes: Count = 0  # of the item features it names
+
+
+@dataclass(frozen=True)
+class LostLog:
+    """Where the log ends for everybody: nobody has what came after, so every owner is asked to go on there."""
+
+    entries: Count  # that are left
+    root: PublicKey  # of the tree over them
+    serial: Count  # with this number manifests and rounds go on, far above any that was used
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,7 @@ class FederationTerms(SignedRecord):
     """What does not change while a federation lasts. An invitation carries its hash, and a device pins it."""
 
     said: ClassVar = "a statement of terms"
+    unspelled: ClassVar = frozenset({"lost"})
 
     protocol: Literal[3]
     federation: Hexadecimal  # a random name: no message of one federation fits another
@@ -108,6 +122,7 @@ class FederationTerms(SignedRecord):
     channel: Mapping[str, Any]  # clip, bits, minimum cohort, ...
     windows: ReleaseWindows
     noise: NoiseTerms
+    lost: LostLog | None = None  # the end of a log whose newest entries nobody has any more
 
     def check(self) -> None:
         """Refuse terms under which one machine could read an update, whatever anybody has agreed to."""
@@ -248,8 +263,9 @@ class FederationTerms(SignedRecord):
 
     def differences(self, other: FederationTerms) -> list[str]:
         """What other terms change, one clause each: 'channel.minimum_cohort 100 → 5'."""
-        ours, theirs = _flat(asdict(self)), _flat(asdict(other))
-        return [
+        ours, theirs = (_flat(asdict(replace(one, lost=None))) for one in (self, other))
+        lost = [] if other.lost in (None, self.lost) else [LOST.format(entries=other.lost.entries)]
+        return lost + [
             printable(f"{name} {' → '.join(_shown(ours.get(name), theirs.get(name)))}")
             for name in sorted({*ours, *theirs})
             if ours.get(name) != theirs.get(name)

@@ -13,7 +13,7 @@ import { federationFacts } from "./facts.ts";
 import { heldHistory } from "./history.ts";
 import { journalCsv, journalFiles } from "./journal.ts";
 import { checkIdentity, identityOf } from "./identity.ts";
-import { type Identity, NO_CONSENT } from "./memory.ts";
+import { ended, type Identity, NO_CONSENT } from "./memory.ts";
 import { readLedger } from "./ledger.ts";
 import { type Pinned, pinned, refreshModel } from "./pinned.ts";
 import { giveUp, register } from "./places.ts";
@@ -252,11 +252,12 @@ export class Device implements BrowserDevice {
     const offered = await this.storage.read<Bytes>("offered");
     if (!offered) throw new DeviceError("there must be changed terms to agree to, but there are none.");
     const accepted = { ...identity, terms: offered };
-    const { method, settings } = (await FederationTerms.decode(offered)).fields;
+    const after = await FederationTerms.decode(offered);
+    const { method, settings } = after.fields;
     const same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings);
     const memory = await this.records.memory();
     // what was learned by another method is of no use
-    const kept = same ? memory : { ...memory, state: null };
+    const kept = ended(same ? memory : { ...memory, state: null }, after.lostAfter(terms));
     await this.pin(accepted, { identity: accepted, offered: undefined, memory: kept });
     await this.tell();
   }

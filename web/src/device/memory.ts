@@ -4,6 +4,7 @@ import { epsilonOf } from "../channel/accountant.ts";
 import type { ClientState } from "../methods/method.ts";
 import type { Secret } from "../numerics/philox.ts";
 import type { SeenHead } from "../protocol/log.ts";
+import type { LostLog } from "../protocol/signed_records.ts";
 import type { Permission, PinnedBy } from "./types.ts";
 
 const REMEMBERED = 64; // exchanges, to answer none twice
@@ -117,4 +118,10 @@ export function exchanging(memory: DeviceMemory, round: number, phase: string): 
 
 export function dealtWith(memory: DeviceMemory, serial: number, manifest: string): DeviceMemory {
   return { ...memory, serial, manifest, pending: null };
+}
+
+/** Her owner agrees that the log ends there; what was answered stays, and no number comes back. */
+export function ended(memory: DeviceMemory, lost: LostLog | null): DeviceMemory {
+  if (!lost || !memory.log || memory.log.size <= lost.entries) return memory;
+  return { ...memory, log: { size: lost.entries, root: lost.root } };
 }

@@ -56,11 +56,17 @@ export function mapping(check: Check): Check {
 
 /** An object with exactly these fields. */
 export function record(fields: Record<string, Check>): Check {
-  const names = Object.keys(fields).sort().join(" ");
+  return recordWithout("", fields);
+}
+
+/** An object with exactly these fields, of which one may be left out. */
+export function recordWithout(unspelled: string, fields: Record<string, Check>): Check {
   return (value, path, doubles) => {
     if (!isObject(value)) return said(path);
-    if (Object.keys(value).sort().join(" ") !== names) return `${path.slice(1) || "it"} has other fields`;
-    return first(Object.entries(fields).map(([name, check]) => check(value[name], `${path}.${name}`, doubles)));
+    const there = Object.entries(fields).filter(([name]) => name in value || name !== unspelled);
+    const names = there.map(([name]) => name).sort();
+    if (Object.keys(value).sort().join(" ") !== names.join(" ")) return `${path.slice(1) || "it"} has other fields`;
+    return first(there.map(([name, check]) => check(value[name], `${path}.${name}`, doubles)));
   };
 }
 

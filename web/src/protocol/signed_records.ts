@@ -1,6 +1,19 @@
 /** The fields of signed records: written by `python -m website.wire_types`, not by hand. */
 
-import { boolean, list, mapping, matching, nullOr, number, oneOf, record, settings, string, whole } from "./fields.ts";
+import {
+  boolean,
+  list,
+  mapping,
+  matching,
+  nullOr,
+  number,
+  oneOf,
+  record,
+  recordWithout,
+  settings,
+  string,
+  whole,
+} from "./fields.ts";
 
 /** An aggregator as devices see it. */
 export interface AggregatorAddress {
@@ -30,6 +43,19 @@ export const catalogueRule = record({
   description: matching(/^[0-9a-f]{64}$/),
   bytes: whole(0, 2 ** 32),
   features_bytes: whole(0, 2 ** 32),
+});
+
+/** Where the log ends for everybody: nobody has what came after, so every owner is asked to go on there. */
+export interface LostLog {
+  entries: number;
+  root: string;
+  serial: number;
+}
+
+export const lostLog = record({
+  entries: whole(0, 2 ** 32),
+  root: matching(/^[0-9a-f]{64}$/),
+  serial: whole(0, 2 ** 32),
 });
 
 /** The noise each aggregator adds whole to its half of a sum, and what it bounds; all empty: none is added. */
@@ -78,9 +104,10 @@ export interface FederationTermsFields {
   channel: Record<string, unknown>;
   windows: ReleaseWindows;
   noise: NoiseTerms;
+  lost?: LostLog;
 }
 
-export const federationTermsFields = record({
+export const federationTermsFields = recordWithout("lost", {
   protocol: whole(3, 4),
   federation: matching(/^([0-9a-f]{2})*$/),
   coordinator: matching(/^[0-9a-f]{64}$/),
@@ -95,6 +122,7 @@ export const federationTermsFields = record({
   channel: settings,
   windows: releaseWindows,
   noise: noiseTerms,
+  lost: lostLog,
 });
 
 /** Something published under a hash: its length is known before it is fetched. */

@@ -11,7 +11,12 @@ import { forged, malformed } from "../refusals.ts";
 import { checkPlain, hostOf, isLoopback } from "./addresses.ts";
 import { readCanonical } from "./canonical.ts";
 import { checkNoise, isNoisy } from "./noise.ts";
-import { type AggregatorAddress, type FederationTermsFields, federationTermsFields } from "./signed_records.ts";
+import {
+  type AggregatorAddress,
+  type FederationTermsFields,
+  federationTermsFields,
+  type LostLog,
+} from "./signed_records.ts";
 
 const LARGEST = 1 << 16;
 const CLOCKS_DIFFER = 600;
@@ -73,16 +78,23 @@ export class FederationTerms {
     return seconds === 0 ? 0 : Math.max(0, Math.floor((time - start) / seconds));
   }
 
+  /** Where the log ends by these terms, and did not by those before; null: it goes on. */
+  lostAfter(before: FederationTerms): LostLog | null {
+    const [now, then] = [this.fields.lost, before.fields.lost];
+    return now && JSON.stringify(now) !== JSON.stringify(then) ? now : null;
+  }
+
   /** What other terms change, one clause each: "channel.minimum_cohort 100 → 5". */
   differences(other: FederationTerms): string[] {
-    const ours = flat(this.fields);
-    const theirs = flat(other.fields);
+    const [ours, theirs] = [this, other].map(({ fields: { lost: _, ...fields } }) => flat(fields)) as [Flat, Flat];
     const names = [...new Set([...ours.keys(), ...theirs.keys()])].sort();
     const shown = (value: string | undefined) =>
       value && value.length > 40 ? `${value.slice(0, 16)}…` : (value ?? "–");
-    return names
+    const changes = names
       .filter((name) => ours.get(name) !== theirs.get(name))
       .map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`);
+    const end = other.lostAfter(this);
+    return end === null ? changes : [lostSentence(end.entries), ...changes];
   }
 }
 
@@ -122,6 +134,15 @@ function checkMachines(terms: FederationTermsFields): void {
     throw forged(`the two aggregators must be on two hosts, but both are on ${host}; take no part.`);
   }
   for (const { url } of pair) checkPlain(url);
+}
+
+type Flat = Map<string, string>;
+
+function lostSentence(entries: number): string {
+  return (
+    `the servers lost the log after entry ${entries} and all copies of it, so nobody can check any more what was ` +
+    "done after it"
+  );
 }
 
 function flat(value: unknown, before = "", into = new Map<string, string>()): Map<string, string> {

@@ -234,8 +234,10 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         if phase == "counts":
             return self._counted(server, received), {}
         if phase in PHASES:
-            part = self._believed_owners(server) if self.cap else None
-            made = ServerState({**server.model, **ordered(self, phase, server, received, part)}, server.private)
+            owners = self._believed_owners(server) if self.cap else None
+            made = ServerState(
+                {**server.model, **ordered(self, phase, server, received, owners)}, server.private
+            )
         else:
             made = self._paired(phase, server, received)
         if phase == (PHASES if self.order else self._pair_phases)[-1]:
@@ -323,10 +325,9 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
         return part
 
     def _believed_owners(self, server: ServerState) -> Floats:
-        """(items,) the same of rows whose numbers nobody proves: so many of their owners may be malicious."""
+        """(items,) how many owners a row of unproved numbers rests on, less those who may be malicious."""
         counts = server.model["counts"][:, 0].astype(np.int64)
-        honest = np.maximum(counts - self.tolerated, 0) / np.maximum(counts, 1)
-        return honest * self._believed(counts, server.private)
+        return np.maximum(counts * self._believed(counts, server.private) - self.tolerated, 0.0)
 
     def _table(self, counts: Longs, private: Arrays) -> Floats:
         """How often two of the items that take part occur together, by ascending number."""

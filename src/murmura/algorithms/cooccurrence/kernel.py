@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, bit_places, layout
 from murmura.algorithms.cooccurrence.counting import evenly
-from murmura.algorithms.cooccurrence.loops import PersonRows, add_counts, add_normalised_pairs
-from murmura.algorithms.cooccurrence.private import PrivateCooccurrence, triangle
+from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.baselines.information import RankingSettings
-from murmura.core.arrays import Bools, Ints, Longs, Singles
+from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel
 from murmura.core.population import Population, States, Tally
@@ -22,6 +21,14 @@ from murmura.kernels.cohort_kernel import CohortKernel
 from murmura.kernels.proofs.field import Elements
 
 CLIENTS = 1024  # whose bits are written at once
+
+
+class PersonRows(NamedTuple):
+    """Who shares what: client u has persons first[u] .. first[u + 1] - 1, person v ranks start[v] .. ."""
+
+    first: Longs  # (clients + 1,)
+    start: Longs  # (persons + 1,)
+    rank: Ints  # ascending for each person
 
 
 class CooccurrenceKernel(CohortKernel[Cooccurrence]):
@@ -110,13 +117,13 @@ class CooccurrenceKernel(CohortKernel[Cooccurrence]):
 
 
 class PrivateCooccurrenceKernel(CohortKernel[PrivateCooccurrence]):
-    """All clients of a noisy exchange, through a channel: without one there are no whole numbers to add."""
+    """All clients of a normalised exchange where each person has one weight; others take the plain loop."""
 
     in_blocks: ClassVar[bool] = False
     weighs: ClassVar[bool] = False
 
     def covers(self, phase: Phase, channel: bool) -> bool:
-        """Only where updates are rounded: floating-point sums have an order."""
+        """Only through a channel: floating-point sums have an order."""
         return channel
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
@@ -129,31 +136,21 @@ class PrivateCooccurrenceKernel(CohortKernel[PrivateCooccurrence]):
         assert cohort.chain is not None
         people, chain, counts = cohort.people, cohort.chain, cohort.phase.name == "counts"
         shared = shared_rows(cohort, self.algorithm)
-        weighted = chain.weighted
-        items = cohort.info.listed if counts else self.algorithm.core(cohort.info)
+        weighted, items = chain.weighted, cohort.info.listed if counts else self.algorithm.core(cohort.info)
+        assert weighted is not None
         if counts:
             disclose(people, shared, tally)
             tally.item_rows[chain.block(cohort.round)] += len(cohort.clients)
         rank = np.full(cohort.info.items, -1, np.int32)
-        rank[items] = items if counts and weighted is None else np.arange(len(items), dtype=np.int32)
+        rank[items] = np.arange(len(items), dtype=np.int32)
         rows = person_rows(people, shared & (rank[people.item] >= 0), rank)
-        if weighted is not None:
-            ranks = rows.rank.astype(np.int64)
-
-            def add(worker: int, first: int, last: int, total: Longs) -> None:
-                if first < last:  # people of clients between them, who take no part, share nothing
-                    whose = rows.first[cohort.clients[first] : cohort.clients[last - 1] + 2]
-                    begins = rows.start[whose[0] : whose[-1] + 1]
-                    weighted.add_histories(whose, begins, ranks, total[1:].view(np.uint64))
-
-            return self.channel_sum(cohort, chain, add), {}
-        n = cohort.info.items if counts else self.algorithm.core_size(cohort.info)
-        where, round = chain.vector_slice(cohort.phase.name, cohort.round), np.uint64(cohort.round)
-        loop = add_counts if counts else add_normalised_pairs
+        ranks = rows.rank.astype(np.int64)
 
         def work(worker: int, first: int, last: int, total: Longs) -> None:
-            scratch: Singles = np.zeros((n if counts else triangle(n), 1), np.float32)
-            loop(cohort.clients[first:last], rows, n, people.secrets, round, where, scratch, total)
+            if first < last:  # people of clients between them, who take no part, share nothing
+                whose = rows.first[cohort.clients[first] : cohort.clients[last - 1] + 2]
+                begins = rows.start[whose[0] : whose[-1] + 1]
+                weighted.add_histories(whose, begins, ranks, total[1:].view(np.uint64))
 
         return self.channel_sum(cohort, chain, work), {}
 

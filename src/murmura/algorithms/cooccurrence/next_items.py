@@ -26,7 +26,7 @@ from murmura.core.rng import Purpose, Rng
 from murmura.core.update import SparseRows
 
 PHASES = ("sketch", "order")
-CLAIM = 5.0  # times the median of what predictors claim per owner: the largest of ml-100k is at 4.6
+CLAIM = 5.0  # times the median of what predictors claim per owner: the largest of ml-100k is at 4.9
 LARGEST = 4.0  # of one number in the sums of one person
 CUTS = tuple(range(4, 10))  # tenths of a history after which the next tenth is predicted
 
@@ -133,22 +133,22 @@ def _small(values: NDArray[Any], bound: float) -> NDArray[np.float32]:
     return small
 
 
-def claimed(B: Singles, A: Floats, counts: Longs) -> Floats:
+def claimed(B: Singles, A: Floats, owners: Floats) -> Floats:
     """(items,) the part of each predictor that is within `CLAIM` times what a predictor claims per owner.
 
     b A b' is the square of what a predictor says, summed over all cuts of all people. That of a few owners is
     small, whatever numbers one device sends for it. The median is that of many rows, which one cannot all move.
     """
-    claims = np.einsum("ij,jk,ik->i", B.astype(np.float64), A, B.astype(np.float64)) / np.maximum(counts, 1)
-    median = float(np.median(claims[claims > 0])) if (claims > 0).any() else 0.0
-    part: Floats = np.sqrt(CLAIM * median / np.maximum(claims, max(CLAIM * median, 1e-300)))
+    claims = np.einsum("ij,jk,ik->i", B.astype(np.float64), A, B.astype(np.float64)) / np.maximum(owners, 1)
+    most = CLAIM * float(np.median(claims[claims > 0])) if (claims > 0).any() else 0.0
+    part: Floats = np.sqrt(most / np.maximum(claims, max(most, 1e-300)))
     return part
 
 
 def ordered(
-    settings: PairModelSettings, phase: str, server: ServerState, received: Total, part: Floats | None = None
+    settings: PairModelSettings, phase: str, server: ServerState, received: Total, owners: Floats | None = None
 ) -> dict[str, NDArray[Any]]:
-    """The basis; or what predicts the next items in it: this part of each, no more than it may claim."""
+    """The basis; or what predicts the next items in it: as far as so many `owners` of each are believed."""
     sums = received.update.tables["sketch" if phase == "sketch" else "next"]
     table = np.zeros((len(server.model["counts"]), sums.values.shape[1]))
     table[sums.index] = sums.values
@@ -157,7 +157,7 @@ def ordered(
             return {"basis": basis(table)}
         A = received.update.tables["gram"].values.astype(np.float64)
         B = predictor(A, table, settings.ridge)
-        if part is not None:
-            within = part * claimed(B, A, server.model["counts"][:, 0].astype(np.int64))
-            B *= within[:, None].astype(np.float32)
+        if owners is not None:
+            part = owners / np.maximum(server.model["counts"][:, 0], 1)
+            B *= (part * claimed(B, A, owners))[:, None].astype(np.float32)
         return {"predictor": B}

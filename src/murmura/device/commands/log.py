@@ -46,9 +46,10 @@ def verify(
     if as_json:
         typer.echo(json.dumps(vars(found)))
         return
+    resumed = f", {found.resumed} times resumed from an older model" if found.resumed else ""
     typer.echo(
         f"{invited.url}: unbroken, {found.entries} entries ({found.manifests} manifests, {found.models} "
-        f"models, {found.terms} terms), root {found.root}, signed by all machines of the federation"
+        f"models, {found.terms} terms{resumed}), root {found.root}, signed by all machines of the federation"
     )
 
 
@@ -96,6 +97,46 @@ def watch(
             raise typer.Exit(RefusedError.exit_code)
 
     others.talk(watched)
+
+
+@log_app.command("mirror")
+@federation_options.reaches_others
+def mirror(
+    federation: Annotated[str, typer.Argument(metavar="LINK|URL", help="An invitation, or an address.")],
+    state: Annotated[Path, typer.Option("--state", help="The folder that keeps every entry.")],
+    fingerprint: federation_options.Fingerprint = "",
+    interval: Annotated[float, typer.Option("--interval", min=0.1, help="Seconds between two looks.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Fetch what is new, once.")] = False,
+    others: federation_options.Others = federation_options.DIRECT,
+) -> None:
+    """Keep a copy of a whole log elsewhere: with it a federation outlives the loss of all its servers.
+
+    It keeps nothing that is not public. `murmura restore --mirror` takes it over.
+    """
+    federation_options.need("keeping a log")
+    from murmura.core.locks import locked
+    from murmura.device.log_mirror import LogMirror
+    from murmura.wire.refusals import UnreachableError
+    from murmura.wire.transport import Transport
+
+    invited = federation_options.federation(federation, fingerprint)
+
+    async def mirrored(send: Transport) -> None:
+        while True:
+            try:
+                size, fresh = await LogMirror(state).look(send, invited.url, invited.terms or None)
+                if fresh or once:
+                    typer.echo(f"{invited.url}: {size} entries, {fresh} of them new")
+            except UnreachableError as error:
+                if once:
+                    raise
+                typer.echo(str(error))
+            if once:
+                return
+            await asyncio.sleep(interval)
+
+    with locked(state):
+        others.talk(mirrored)
 
 
 def _tell(url: str, verdict: str, sentence: str, as_json: bool) -> None:

@@ -203,7 +203,8 @@ def check_rule(
     """The rows of every model of a plan that the rule is for, over its data sets; also written as CSV."""
     found: dict[str, list[KnownTrials]] = {}
     for protocol, data, selection in plan.selections(data_dir):
-        sizes, name = Sizes.of(selection.split.train), selection.data  # a file is known by its name alone
+        sizes = Sizes.of(selection.split.train, selection.protocol.split)
+        name = selection.data  # a file is known by its name alone
         for model in (one for one in plan.grids[protocol][data] if one in RULES):
             wanted = {"data": name, "protocol": protocol, "model": model, "metric": plan.metric[protocol]}
             one = known_trials(model, protocol, name, sizes, read_history(history, **wanted))

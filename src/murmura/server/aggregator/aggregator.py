@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from murmura.channel.noise import NoiseSource, system_noise
-from murmura.channel.shares import SEED_BYTES
+from murmura.channel.proven_shares import parted
 from murmura.core.contract import FederationInfo, Phase
 from murmura.server.admissions import AcceptedReports, AdmissionDesk
 from murmura.server.aggregator.collection import REPORTS, CollectedRound, check_released, evidence_bytes
@@ -26,7 +26,7 @@ from murmura.server.aggregator.commitments import Agreement, LogWitness
 from murmura.server.aggregator.round_register import RoundRegister
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
-from murmura.wire.log import unpack_entries
+from murmura.wire.log import pack_entries, unpack_entries
 from murmura.wire.manifest import Manifest, sum_content
 from murmura.wire.proved_round import report_of
 from murmura.wire.refusals import RefusedError, forged
@@ -58,10 +58,9 @@ class Aggregator:
         self.key, self.sealing_key = store.signing_key(), store.sealing_key()
         self.proof_key = store.proof_key()
         self._store, self._clock, self._admitter = store, clock, admitter
-        self.agreement = Agreement(
-            role, store, self.key, self.sealing_key, self.proof_key, minimum, coordinator, admitter, accept
-        )
         self.witness, self.desk, self._rounds = LogWitness(store), AdmissionDesk(store), RoundRegister(store)
+        keys = self.key, self.sealing_key, self.proof_key
+        self.agreement = Agreement(role, store, *keys, minimum, coordinator, admitter, accept, self.witness)
         self.accepted = self.refused = 0
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
         self._open: CollectedRound | None = None
@@ -117,7 +116,7 @@ class Aggregator:
         signed = self.key.sign("manifest", content)
         if self._open is not None and self._open.manifest.hash == manifest.hash:
             return signed
-        if self._rounds.has(manifest):
+        if self._rounds.has(manifest, self.witness.serial):
             return signed
         if manifest.terms != self.terms.hash.hex():
             raise forged("a manifest must be made under the agreed terms, but is not.")
@@ -248,7 +247,7 @@ class Aggregator:
         kept = before if now is None else now.accepted
         assert kept is not None
         answer = kept.answer(head.report)
-        proved = payload[SEED_BYTES:] + answer[: wire.CHALLENGE_BYTES] if answer else b""
+        proved = parted(payload)[1] + answer[: wire.CHALLENGE_BYTES] if answer else b""
         return self.key.sign("receipt", head.signed + shown.mark + proved) + answer
 
     def count(self, name: bytes) -> int:
@@ -311,6 +310,11 @@ class Aggregator:
         revoked = self.desk.revoke(self.terms, message)
         self._passes.clear()  # what was checked before is checked again
         return len(revoked)
+
+    def revocations(self, message: bytes) -> bytes:
+        """What the admitter has taken back, for a coordinator that was restored from a copy."""
+        check_signature(self.terms.coordinator, "revocations", bytes.fromhex(self.terms.federation), message)
+        return pack_entries(self.desk.revocations)
 
     def _signed_ids(self, name: bytes, ids: bytes) -> bytes:
         return self.key.sign("reports", name + ids) + ids

@@ -13,12 +13,13 @@ from typing import Literal
 from murmura.channel.proof_keys import ProofKey
 from murmura.core.contract import FederationInfo
 from murmura.server.database import ServerDatabase, Statement, put_fact
+from murmura.server.log_table import LogTable
 from murmura.wire.description import FederationDescription
-from murmura.wire.log import LogHead, MerkleTree, leaf_hash, manifest_entry
+from murmura.wire.log import leaf_hash, manifest_entry
 from murmura.wire.manifest import LogEnd, Manifest
 from murmura.wire.refusals import RefusedError, forged
 from murmura.wire.signed_records import SealingKey, ServerKey, check_signature
-from murmura.wire.terms import FederationTerms
+from murmura.wire.terms import FederationTerms, LostLog
 from murmura.wire.wire import SIGNATURE_BYTES
 
 
@@ -35,6 +36,7 @@ class Agreement:
     coordinator: bytes | None  # whose terms; None: who is pinned first
     admitter: bytes | None  # who invites from this machine
     accept: bytes | None  # other terms than before, by their hash
+    log: LogWitness
 
     def __post_init__(self) -> None:
         kept, pinned = self.store.fact("terms"), self.store.fact("coordinator")
@@ -129,6 +131,8 @@ class Agreement:
                 "devices are invited from this aggregator's folder, but the terms let others in; start "
                 "it with --no-admit if that is meant."
             )
+        if offered.lost is not None and (self._terms is None or offered.lost != self._terms.lost):
+            self.log.check_lost(offered.lost)
         if self._terms is not None and offered.hash != self.accept:
             changed = "; ".join(self._terms.differences(offered))
             raise forged(
@@ -155,18 +159,29 @@ class Agreement:
         return True
 
 
-class LogWitness:
+class LogWitness(LogTable):
     """The log as this aggregator has seen it grow."""
 
     def __init__(self, store: ServerDatabase) -> None:
-        self._store = store
-        self.tree = MerkleTree([bytes(leaf) for (leaf,) in store.rows("SELECT leaf FROM log ORDER BY place")])
-        self._leaves = {bytes(leaf) for (leaf,) in store.rows("SELECT leaf FROM log")}
+        leaves = [bytes(leaf) for (leaf,) in store.rows("SELECT leaf FROM log ORDER BY place")]
+        super().__init__(store, leaves)
+        self._leaves = set(leaves)
         self._end = LogEnd.decode(store.fact("end of the log") or b"")
+        last = self.newest(b"manifest")
+        self._last = Manifest.decode(last) if last else None
 
-    def known(self) -> int:
-        """How many entries of the log are known here."""
-        return len(self.tree)
+    def known(self) -> dict[str, int]:
+        """How many entries of the log are known here.
+
+        `whole` of them, from the first on, are here with their content.
+        """
+        lacking = self._store.value("SELECT min(place) FROM log WHERE entry IS NULL")
+        return {"size": len(self.tree), "whole": len(self.tree) if lacking is None else lacking}
+
+    @property
+    def serial(self) -> int:
+        """The number of the newest manifest in the log, -1 before the first."""
+        return self._end.serial
 
     def has(self, content: bytes) -> bool:
         """Whether a manifest is in the log."""
@@ -175,6 +190,15 @@ class LogWitness:
     def under(self, terms: FederationTerms) -> bool:
         """Whether these are the terms that hold at the end of the log."""
         return self._end.terms == terms.hash
+
+    def check_lost(self, lost: LostLog) -> None:
+        """Refuse terms that end the log before what this aggregator has: that is no loss, but a way back."""
+        size = len(self.tree)
+        if size > lost.entries or (size == lost.entries and self.tree.root().hex() != lost.root):
+            raise forged(
+                f"the terms say that nobody has the log after entry {lost.entries}, but this aggregator has "
+                f"{size} entries of it; start the coordinator without --log-lost."
+            )
 
     def append(self, terms: FederationTerms, start: int, entries: list[bytes]) -> None:
         """Take over new entries, all or none; refuses a gap, a rewritten past and a manifest out of order."""
@@ -186,27 +210,45 @@ class LogWitness:
         if known != self._stored(start, len(known)):
             raise forged("entries of the log must never change, but others were known here.")
         fresh = entries[len(known) :]
-        end = self._end
+        end, last, ended = self._end, self._last, list[Statement]()
         for entry in fresh:
             before, end = end, end.after(entry, terms)
             if before.terms == terms.hash != end.terms:  # others are of the past, before the agreed ones
                 raise forged("terms in the log must be agreed here, but are not.")
-        if not fresh:
+            kind, _, content = entry.partition(b"\0")
+            last = Manifest.decode(content) if kind == b"manifest" else last
+            ended += _ended(kind, content, last)
+        if not entries:
             return
-        at, leaves = len(self.tree), [leaf_hash(entry) for entry in fresh]
-        rows: list[Statement] = [
-            ("INSERT INTO log VALUES (?, ?)", (at + n, leaf)) for n, leaf in enumerate(leaves)
-        ]
-        self._store.write([*rows, put_fact("end of the log", end.encode())], durable=True)
+        stored, dictionary = self.stored(entries)
+        leaves = [leaf_hash(entry) for entry in fresh]
+        lacking = "UPDATE log SET entry = ? WHERE place = ? AND entry IS NULL"
+        rows: list[Statement] = [(lacking, (one, start + n)) for n, one in enumerate(stored[: len(known)])]
+        added = zip(range(len(self.tree), start + len(entries)), leaves, stored[len(known) :])
+        rows += [("INSERT INTO log VALUES (?, ?, ?)", one) for one in added]
+        at_end = put_fact("end of the log", end.encode())
+        self._store.write([*rows, *dictionary, *ended, at_end], durable=True)
         for leaf in leaves:
             self.tree.append(leaf)
         self._leaves.update(leaves)
-        self._end = end
+        self._end, self._last = end, last
 
     def sign(self, federation: str, key: ServerKey) -> bytes:
         """This aggregator's signature of the head."""
-        return LogHead(len(self.tree), self.tree.root()).sign(federation, key)
+        return self.unsigned_head().sign(federation, key)
 
     def _stored(self, start: int, count: int) -> list[bytes]:
         found = self._store.rows("SELECT leaf FROM log WHERE place >= ? ORDER BY place LIMIT ?", (start, count))
         return [bytes(leaf) for (leaf,) in found]
+
+
+def _ended(kind: bytes, content: bytes, last: Manifest | None) -> list[Statement]:
+    """The change by which the sum of the last round counts as released, also where this machine forgot that.
+
+    A machine that was restored from a copy hears of rounds that it has opened itself: what it added up in this
+    window it must not add up again.
+    """
+    if kind != b"model" or last is None or content[:8] != last.serial.to_bytes(8, "little"):
+        return []
+    row = (last.serial, last.hash, "released", last.phase, last.window, None, None)
+    return [("INSERT OR IGNORE INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", row)]

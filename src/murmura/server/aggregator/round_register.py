@@ -26,8 +26,11 @@ class RoundRegister:
         if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
             store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
 
-    def has(self, manifest: Manifest) -> bool:
-        """Whether this round was released here; refuses a lost one, another of its number, an earlier one."""
+    def has(self, manifest: Manifest, logged: int) -> bool:
+        """Whether this round was released here; refuses a lost one, another of its number, an earlier one.
+
+        A machine that was restored from a copy has forgotten rounds: `logged` is the newest in the log.
+        """
         known = self._store.row("SELECT hash, state FROM rounds WHERE serial = ?", (manifest.serial,))
         if known is not None:
             if known[0] != manifest.hash:
@@ -35,8 +38,8 @@ class RoundRegister:
             if known[1] != "released":
                 raise RefusedError("lost", f"the shares of round {manifest.round} are lost; give the round up.")
             return True
-        last = self._store.value("SELECT max(serial) FROM rounds")
-        if last is not None and manifest.serial < last:
+        last = max(self._store.value("SELECT max(serial) FROM rounds") or 0, logged)
+        if manifest.serial < last:
             raise RefusedError("replay", f"a manifest must come after {last}, but is number {manifest.serial}.")
         return False
 

@@ -49,7 +49,7 @@ def aggregate(
     place = listening.address()
     from murmura.server.admissions import FILE, Admitter
     from murmura.server.aggregator.aggregator import Aggregator
-    from murmura.server.coordinator.agreement import fetch_identity
+    from murmura.server.coordinator.witnesses import fetch_identity
     from murmura.server.database import ServerDatabase
     from murmura.server.endpoints import AGGREGATOR
     from murmura.server.http.limits import PageOrigin

@@ -43,7 +43,7 @@ def list_rounds(
     )
     n, alarms = status.get("suspected", 0), ("drift", "alarm")
     notes = [
-        *(status.get(name, "") for name in ("difference", "breach")),
+        *(status.get(name, "") for name in ("difference", "breach", "resumed")),
         f"a device broke the bounds of a sum, and is looked for among {n}" if n else "",
         *(f"{name}: {status[name]}" for name in alarms if status.get(name)),
     ]

@@ -123,6 +123,10 @@ def serve(
     keep: Annotated[
         int, typer.Option("--keep", min=1, help="Models that `murmura rounds rollback` can go back to.")
     ] = 5,
+    log_lost: Annotated[
+        int | None,
+        typer.Option("--log-lost", min=1, help="Nobody has the log after so many entries: ask owners."),
+    ] = None,
     wait_for: Annotated[int, typer.Option("--wait-for", min=0, help="Devices before round 0.")] = 0,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="For tests of equal bits.")] = None,
     start: Annotated[bool, typer.Option("--start", help="Begin without `murmura rounds start`.")] = False,
@@ -177,7 +181,7 @@ def serve(
         )
         if guard:
             say(guard)
-        _coordinate(setup, known, state, place, limits, others, start)
+        _coordinate(setup, known, state, place, limits, others, start, log_lost)
 
 
 def _coordinate(
@@ -188,6 +192,7 @@ def _coordinate(
     limits: RequestLimits,
     others: federation_options.Others,
     start: bool,
+    log_lost: int | None,
 ) -> None:
     """Serve until interrupted; `known` is what people call the items."""
     from murmura.core.files import write_whole
@@ -206,6 +211,7 @@ def _coordinate(
     coordinator = Coordinator(
         setup, ServerDatabase(state / "coordinator.db", "coordinator"), time.time, os.urandom
     )
+    coordinator.rounds.store.takeover.log_lost = log_lost
     _compare(coordinator, others)
     write_whole(state / "operator.token", f"{coordinator.operator_token}\n".encode(), mode=0o600)
     if start and coordinator.rounds.state == "paused":
@@ -247,12 +253,12 @@ def _coordinate(
 
 
 def _compare(coordinator: Coordinator, others: federation_options.Others) -> None:
-    """Refuse a folder that was restored from an older copy; who does not answer now is asked later."""
+    """Take over what aggregators have logged meanwhile; who does not answer now is asked later."""
     from murmura.wire.refusals import RefusedError, UnreachableError
 
     rounds = coordinator.rounds
     with contextlib.suppress(RefusedError, UnreachableError):
-        others.talk(lambda send: rounds.keeper.compare(send, rounds.store.federation), seconds=AT_START)
+        others.talk(lambda send: rounds.catch_up(send), seconds=AT_START)
 
 
 def _invite(terms: FederationTerms, url: str) -> None:

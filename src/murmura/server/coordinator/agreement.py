@@ -4,34 +4,47 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from murmura.channel.chain import Chain
-from murmura.core.errors import RunError, SettingError
+from murmura.core.errors import SettingError
+from murmura.server.admissions import AdmissionDesk
 from murmura.server.coordinator.public_log import PublicLog
 from murmura.server.coordinator.setup import FederationSetup
+from murmura.server.coordinator.takeover import LogTakeover
+from murmura.server.coordinator.witnesses import (
+    WitnessedLog,
+    fetch_identity,
+    hexadecimal,
+    lacking,
+    logged,
+    number,
+)
 from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
 from murmura.wire.log import LogHead, terms_entry, unpack_entries
 from murmura.wire.manifest import ReleasedSum, sum_content
-from murmura.wire.refusals import RefusedError, UnreachableError, malformed
+from murmura.wire.refusals import RefusedError
 from murmura.wire.signed_records import ServerKey, check_signature
 from murmura.wire.terms import AggregatorAddress, FederationTerms
-from murmura.wire.transport import Transport, ask
+from murmura.wire.transport import DOWNLOAD_BYTES, Transport, ask
 
 # lists of reports are read up to so many times the devices called: a place may change hands in a round
 LONGEST_LIST = 2
+SIGNATURES = "terms signatures"  # the fact that keeps whose signatures the terms have
 Clock = Callable[[], float]
 Signer = Callable[[AggregatorAddress], Awaitable[bytes]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class AggregatorPair:
     """Two aggregators, run by two operators; the coordinator is neither. In readable mode there are none."""
 
     terms: FederationTerms
     key: ServerKey  # the coordinator's
     _logged: dict[str, int] = field(default_factory=dict)  # how much of the log each has, by address
+    restored: bool = True  # whether one may have been: after a start, and where it lost entries it has signed
 
     async def _signatures(self, purpose: str, content: bytes, asked: Signer) -> tuple[bytes, bytes]:
         """What both sign of this when they are asked; zeros where there are none."""
@@ -52,7 +65,7 @@ class AggregatorPair:
             if "needs" in said:
                 await ask(send, "POST", f"{address.url}/m/{said['needs']}", description)
                 said = (await ask(send, "POST", f"{address.url}/terms", signed)).json()
-            return _bytes(said.get("signature"))
+            return hexadecimal(said.get("signature"))
 
         return await self._signatures("terms", content, asked)
 
@@ -61,8 +74,9 @@ class AggregatorPair:
 
         async def asked(address: AggregatorAddress) -> bytes:
             if address.url not in self._logged:
-                said = (await ask(send, "GET", f"{address.url}/log")).json()
-                self._logged[address.url] = min(_number(said.get("size")), head.size)
+                known, whole = await logged(send, address.url)
+                self._logged[address.url] = min(known, whole, head.size)
+                self.restored |= known < (0 if log.head is None else log.head.size)
             signature = b""
             while not signature or self._logged[address.url] < head.size:
                 start = self._logged.pop(address.url)
@@ -74,6 +88,20 @@ class AggregatorPair:
             return signature
 
         return await self._signatures("head", head.content(self.terms.federation), asked)
+
+    async def exchange_revocations(self, send: Transport, desk: AdmissionDesk) -> None:
+        """What the admitter has taken back holds on every machine, also on one restored from a copy."""
+        asked = self.key.sign("revocations", bytes.fromhex(self.terms.federation))
+        urls = [one.url for one in self.terms.aggregators]
+        for url in urls:
+            with suppress(RefusedError):  # of a version that has kept none
+                said = await ask(send, "POST", f"{url}/revocations/known", asked, largest=DOWNLOAD_BYTES)
+                for message in unpack_entries(said.body):
+                    desk.revoke(self.terms, message)
+        for url in urls:
+            for message in desk.revocations:
+                await ask(send, "POST", f"{url}/revocations", message)
+        self.restored = False
 
     async def open_round(
         self, send: Transport, content: bytes, counts: bytes = b"", released: bytes = b""
@@ -94,7 +122,7 @@ class AggregatorPair:
         """How many reports have arrived complete."""
         _, vector = self.terms.aggregators
         reply = (await ask(send, "GET", f"{vector.url}/rounds/{name.hex()}")).json()
-        return _number(reply.get("reports"))
+        return number(reply.get("reports"))
 
     async def total(
         self, send: Transport, name: bytes, chain: Chain, called: int
@@ -139,68 +167,6 @@ class AggregatorPair:
             await ask(send, "POST", f"{address.url}/rounds/{name.hex()}/forget", command)
 
 
-@dataclass(frozen=True)
-class ServerIdentity:
-    """What a server shows of itself before anything is agreed."""
-
-    key: bytes
-    sealing_key: bytes = b""
-    proof_key: bytes = b""
-    admitter: bytes = b""
-
-
-async def fetch_identity(send: Transport, url: str) -> ServerIdentity:
-    """The public keys a server shows."""
-    reply = (await ask(send, "GET", f"{url}/key")).json()
-    key, *others = (_bytes(reply.get(name, "")) for name in ("key", "sealing_key", "proof_key", "admitter"))
-    if len(key) != 32 or any(len(one) not in (0, 32) for one in others):
-        raise malformed(f"{url}/key must show public keys of 32 bytes, but does not.")
-    return ServerIdentity(key, *others)
-
-
-async def check_against(send: Transport, url: str, log: PublicLog, federation: str, key: ServerKey) -> None:
-    """Refuse to go on with a log that an aggregator has seen longer, or with other entries.
-
-    A log never loses an entry, so its folder was restored from an older copy. To go on from there would use
-    numbers of rounds twice, which aggregators and devices refuse.
-    """
-    shown = await fetch_identity(send, url)
-    size = _number((await ask(send, "GET", f"{url}/log")).json().get("size"))
-    if size > len(log):
-        raise RunError(
-            f"the coordinator's log must have the {size} entries that {url} has seen, but has {len(log)}: its "
-            "folder is new or an older copy; restore the newest one, or begin another federation in new "
-            "folders of all three machines."
-        )
-    nothing_new = size.to_bytes(8, "little")
-    try:
-        signature = (await ask(send, "POST", f"{url}/log", key.sign("log", nothing_new) + nothing_new)).body
-    except RefusedError:
-        return  # it has agreed to nothing, or to other terms: that is said when they are to be agreed on
-    head = log.unsigned_head(size)
-    try:
-        check_signature(shown.key, "head", head.content(federation), signature)
-    except RefusedError:
-        raise RunError(
-            f"the coordinator's log must begin with the {size} entries that {url} has seen, but has others; "
-            "one of the two went on from an older copy; restore the newest copy of both, or begin another "
-            "federation in new folders of all three machines."
-        ) from None
-
-
-def _number(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise malformed("an aggregator must answer with a number, but has not.")
-    return value
-
-
-def _bytes(text: object) -> bytes:
-    try:
-        return bytes.fromhex(str(text))
-    except ValueError:
-        return b""
-
-
 class TermsKeeper:
     """The terms of one federation, once they are agreed."""
 
@@ -211,33 +177,31 @@ class TermsKeeper:
         kept = store.fact("terms")
         self.terms = None if kept is None else FederationTerms.decode(kept)
         self.confirmed = self.terms is not None and self.terms.readable  # by the aggregators, in this process
-        self._compared = set[str]()  # aggregators whose log is the beginning of this one
+        self._shown = dict[str, WitnessedLog]()  # by address, until both have been compared
+        self._compared = False
 
-    async def compare(self, send: Transport, federation: str) -> None:
-        """Refuse to go on with a folder that is older than an aggregator knows it, whoever else is away."""
-        away: UnreachableError | None = None
+    async def lacking(self, send: Transport, federation: str) -> list[bytes]:
+        """What both aggregators have logged beyond this machine's log: once, before anything else is done."""
+        if self._compared or not self._setup.aggregators:
+            return []
         for url in self._setup.aggregators:
-            if url in self._compared:
-                continue
-            try:
-                await check_against(send, url, self._log, federation, self._key)
-                self._compared.add(url)
-            except UnreachableError as error:
-                away = error
-        if away is not None:
-            raise away
+            if url not in self._shown:
+                self._shown[url] = await WitnessedLog.of(send, url, self._key)
+        fresh = await lacking(send, list(self._shown.values()), self._log, federation, self._key)
+        self._compared = True
+        return fresh
 
     async def agree(self, send: Transport, federation: str, description: bytes) -> None:
         """Make the terms and have them signed; anew where an aggregator has another key or address."""
-        await self.compare(send, federation)
         pair, admitter = await self._aggregators(send)
         before = self.terms
         # written down first: an aggregator that has agreed would take a later start for other terms
         start = float(self._store.fact_or("windows begin", lambda: str(int(self._clock())).encode()))
         offered = self._setup.terms(federation, self._key.public, pair, admitter, start)
+        offered = replace(offered, lost=LogTakeover(self._store, self._log).lost)
         offered.check()
         signatures = await AggregatorPair(offered, self._key).agree(send, description)
-        if before is None or before.hash != offered.hash:
+        if before is None or before.hash != offered.hash or self._store.fact(SIGNATURES) is None:
             self._keep(offered, signatures)
         self.terms, self.confirmed = offered, True
 
@@ -260,15 +224,16 @@ class TermsKeeper:
     def _keep(self, terms: FederationTerms, signatures: tuple[bytes, bytes]) -> None:
         content = terms.encode()
         signed = self._key.sign("terms", content) + b"".join(signatures)
-        facts = [put_fact("terms", content), put_fact("terms signatures", signed)]
-        self._log.append([terms_entry(content)], facts)
+        facts = [put_fact("terms", content), put_fact(SIGNATURES, signed)]
+        there = self._log.newest(b"terms") == content  # a machine that was restored has taken it over
+        self._log.append([] if there else [terms_entry(content)], facts)
 
     def signed(self) -> bytes:
         """What the federation is, signed by its three machines.
 
         Their signatures (64 each, zeros where there is none), then the terms.
         """
-        signatures = self._store.fact("terms signatures")
+        signatures = self._store.fact(SIGNATURES)
         if self.terms is None or signatures is None:
             raise RefusedError("paused", "the terms of this federation are not agreed yet; try again later.")
         return signatures + self.terms.encode()

@@ -17,7 +17,7 @@ from murmura.server.coordinator.rounds import Clock, RoundRunner
 from murmura.server.coordinator.setup import FederationSetup
 from murmura.server.database import ServerDatabase, Statement
 from murmura.wire.admission import Admission, check_join
-from murmura.wire.refusals import RefusedError, json_object, known, malformed
+from murmura.wire.refusals import RefusedError, json_object, known, malformed, path_number
 from murmura.wire.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
@@ -200,15 +200,15 @@ class Coordinator:
     def log_entries(self, start: str) -> bytes:
         """Entries of the public log from a place on."""
         head = self.rounds.store.log.head
-        return self.rounds.store.log.page(_number(start), 0 if head is None else head.size)
+        return self.rounds.store.log.page(path_number(start), 0 if head is None else head.size)
 
     def log_consistency(self, first: str, size: str) -> bytes:
         """The proof that the log of one size begins with the log of another."""
-        return b"".join(self.rounds.store.log.consistency(_number(first), _number(size)))
+        return b"".join(self.rounds.store.log.consistency(path_number(first), path_number(size)))
 
     def rollback(self, done: str) -> dict[str, Any]:
         """Go back to the model after so many rounds."""
-        self.rounds.rollback(_number(done))
+        self.rounds.rollback(path_number(done))
         return self.status()
 
     def since(self, name: bytes, base: bytes) -> bytes:
@@ -270,6 +270,7 @@ class Coordinator:
             "renews": r.store.releases.replaced(r.now.position),
             "difference": r.store.releases.difference,
             "breach": r.store.breach,
+            "resumed": r.store.takeover.said,
         }
 
     def status(self) -> dict[str, Any]:
@@ -310,12 +311,6 @@ class Coordinator:
     def history(self, last: int = 100) -> list[dict[str, Any]]:
         """The last rounds."""
         return self.rounds.store.history(last)
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise malformed("the path must name a number, but does not.")
-    return int(text)
 
 
 def _hexadecimal(text: object) -> bytes:

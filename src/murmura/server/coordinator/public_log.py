@@ -19,24 +19,20 @@ from murmura.core.codec import REMEMBERED, RowVersions
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.server.database import ServerDatabase, Statement, put_fact
+from murmura.server.log_table import DICTIONARY, LogTable, whole
 from murmura.wire import wire
-from murmura.wire.log import LogHead, LogProof, MerkleTree, leaf_hash, pack_entries
+from murmura.wire.log import LogHead, LogProof, leaf_hash
 from murmura.wire.refusals import RefusedError
 from murmura.wire.terms import ReleaseWindows
 
-PAGE_BYTES = 1 << 19  # of entries that are handed out or sent at a time
 
-
-class PublicLog:
+class PublicLog(LogTable):
     """All entries and the newest head that everybody has signed."""
 
     def __init__(self, store: ServerDatabase) -> None:
-        self._store = store
-        entries = store.rows("SELECT entry FROM log ORDER BY place")
-        self._tree = MerkleTree([leaf_hash(bytes(entry)) for (entry,) in entries])
-
-    def __len__(self) -> int:
-        return len(self._tree)
+        entries = (one for (one,) in store.rows("SELECT entry FROM log ORDER BY place"))
+        dictionary = store.fact(DICTIONARY) or b""
+        super().__init__(store, [leaf_hash(entry) for entry in whole(dictionary, entries)])
 
     @property
     def head(self) -> LogHead | None:
@@ -44,46 +40,29 @@ class PublicLog:
         found = self._store.fact("head")
         return None if found is None else LogHead.decode(found)
 
-    def unsigned_head(self, size: int | None = None) -> LogHead:
-        """What is to be signed next; or what the head over the first `size` entries was."""
-        return LogHead(len(self._tree) if size is None else size, self._tree.root(size))
-
     def keep_head(self, head: LogHead) -> None:
         """Everybody has signed it."""
         self._store.write([put_fact("head", head.encode())], durable=True)
 
     def append(self, entries: Sequence[bytes], changes: Sequence[Statement] = (), forget: bool = False) -> None:
         """Write entries down together with other changes; with `forget` nothing of what was there stays."""
-        at = len(self._tree)
-        rows = [("INSERT INTO log VALUES (?, ?)", (at + n, entry)) for n, entry in enumerate(entries)]
-        self._store.write([*changes, *rows], durable=True, forget=forget)
+        stored, dictionary = self.stored(entries)
+        at = enumerate(stored, len(self.tree))
+        rows = [("INSERT INTO log VALUES (?, ?)", one) for one in at]
+        self._store.write([*changes, *rows, *dictionary], durable=True, forget=forget)
         for entry in entries:
-            self._tree.append(leaf_hash(entry))
-
-    def page(self, start: int, size: int | None = None) -> bytes:
-        """Entries from a place on, as many as a page holds: at least one, if there is one."""
-        end = len(self._tree) if size is None else min(size, len(self._tree))
-        entries: list[bytes] = []
-        length = 0
-        for (entry,) in self._store.rows(
-            "SELECT entry FROM log WHERE place >= ? AND place < ? ORDER BY place LIMIT 1000", (start, end)
-        ):
-            length += len(entry)
-            if entries and length > PAGE_BYTES:
-                break
-            entries.append(bytes(entry))
-        return pack_entries(entries)
+            self.tree.append(leaf_hash(entry))
 
     def proof(self, head: LogHead, index: int, before: int) -> LogProof:
         """That an entry is in a head, and that the head extends an earlier one."""
-        inclusion, consistency = self._tree.inclusion(index, head.size), self.consistency(before, head.size)
+        inclusion, consistency = self.tree.inclusion(index, head.size), self.consistency(before, head.size)
         return LogProof(head, index, before, tuple(inclusion), tuple(consistency))
 
     def consistency(self, first: int, size: int) -> list[bytes]:
         """That the log of one size begins with the log of another; refuses sizes that never were."""
-        if not 0 <= first <= size <= len(self._tree):
-            raise RefusedError("unknown", f"the log has {len(self._tree)} entries; ask for sizes up to that.")
-        return self._tree.consistency(first, size)
+        if not 0 <= first <= size <= len(self.tree):
+            raise RefusedError("unknown", f"the log has {len(self.tree)} entries; ask for sizes up to that.")
+        return self.tree.consistency(first, size)
 
     def newest_model(self, head: LogHead, entry: bytes = b"") -> tuple[bytes, LogProof] | None:
         """The last entry of a model in a head, or this one, and where it is; None where there is none."""

@@ -62,8 +62,7 @@ class RoundRunner:
 
     def _go_on(self) -> None:
         """A round that was open when the coordinator stopped goes on; in readable mode its updates are lost."""
-        found = self.store.opened()
-        if found is not None:
+        if (found := self.store.opened()) is not None:
             self.live = OpenRound(found[0], frozenset(found[1].tolist()))
             if self.terms.readable:
                 self._abandon("the coordinator was restarted, and updates are kept in memory only")
@@ -111,7 +110,12 @@ class RoundRunner:
         self.trouble = ""
         try:
             if not self.keeper.confirmed:
+                await self.catch_up(send)
                 await self.keeper.agree(send, self.store.federation, self.store.description)
+                self.store.resume()
+            if self._pair.restored:
+                await self._pair.exchange_revocations(send, self.desk)
+                self.store.free_revoked()
             if self.live is None:
                 await self._begin_round(send)
             elif not self.live.published:
@@ -121,10 +125,17 @@ class RoundRunner:
         except (SettingError, RunError):
             raise
         except MurmuraError as error:
-            refused = isinstance(error, RefusedError) and error.code in PASSING
-            self.trouble = "" if refused else str(error)
-            give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
-            give_up(str(error))
+            code = error.code if isinstance(error, RefusedError) else ""
+            self.store.note_refusal(code)
+            self.trouble = "" if code in PASSING else str(error)
+            waits = code in PASSING or isinstance(error, UnreachableError)
+            (self._pend if waits else self._abandon)(str(error))
+
+    async def catch_up(self, send: Transport) -> None:
+        """Take over what both aggregators have logged and this machine, restored from a copy, has not."""
+        if self.store.takeover.goes_on(await self.keeper.lacking(send, self.store.federation)):
+            self.live = None
+            self._look_again()
 
     def _pend(self, why: str) -> None:
         """A round waits while a machine is away and is then given up; it never goes on with fewer machines."""

@@ -22,6 +22,7 @@ from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.server.coordinator.public_log import ModelChanges, PublicLog, Releases
 from murmura.server.coordinator.setup import FederationSetup
+from murmura.server.coordinator.takeover import LogTakeover
 from murmura.server.database import ServerDatabase, Statement, put_fact
 from murmura.wire import wire
 from murmura.wire.log import manifest_entry, model_entry
@@ -32,6 +33,10 @@ Presence = tuple[frozenset[int], frozenset[int]]  # slots that came, slots that 
 RELEASED = "released "  # facts: of sums that another exchange follows, by the name of their phase
 ALARM = "alarm"  # the fact that keeps what looks like false histories in a release
 BREACH = "breach"  # begins what is said of a round whose sum was cut; the fact that keeps it
+OLD = (  # rounds that only the log remembers; the newest that was committed stays for who comes later
+    "DELETE FROM rounds WHERE serial < ? - 1000 "
+    "AND serial < (SELECT max(serial) FROM rounds WHERE state = 'committed')"
+)
 LONGEST = 500  # characters kept of what is said of a round
 
 
@@ -69,6 +74,7 @@ class CoordinatorStore:
         self._setup, self._itinerary, self._store = setup, itinerary, store
         self.log, self._versions = PublicLog(store), ModelChanges(store)
         self.releases = Releases(store, self.log, itinerary)
+        self.takeover = LogTakeover(store, self.log)
         self.description = setup.description.encode()
         if store.fact("progress") is None:
             server = itinerary.algorithm.server_init(itinerary.info, Rng(setup.server_secret))
@@ -132,7 +138,7 @@ class CoordinatorStore:
         opened = ("INSERT INTO rounds VALUES (?, ?, ?, NULL, ?, 'open', NULL, NULL, NULL)", row)
         # who was called before is needed once more where this exchange calls the same devices
         forgotten = ("UPDATE rounds SET called = x'' WHERE serial < ?", (manifest.serial,))
-        self.log.append([manifest_entry(content)], [opened, forgotten], forget=True)
+        self.log.append([manifest_entry(content)], [opened, forgotten, (OLD, (manifest.serial,))], forget=True)
 
     def publish(self, manifest: Manifest, envelope: bytes, opening: bool) -> None:
         """Everybody has signed it; an exchange of the opening counts in its window, however often shown."""
@@ -140,11 +146,20 @@ class CoordinatorStore:
         opening = (
             opening and self._store.value(shown, (manifest.serial,)) is None
         )  # a coordinator that was restarted shows it again
-        said = {} if not opening else self._attempts(manifest.window)
-        said[manifest.phase] = said.get(manifest.phase, 0) + 1
-        counted = [put_fact("attempts", json.dumps({"window": manifest.window, "phases": said}).encode())]
+        counted = [self._attempted(manifest)]
         published = ("UPDATE rounds SET envelope = ? WHERE serial = ?", (envelope, manifest.serial))
         self._store.write([published, *(counted if opening else [])], durable=True)
+
+    def note_refusal(self, code: str) -> None:
+        """An aggregator may know a sum of this window that this machine, restored from a copy, has not."""
+        found = self.opened()
+        if code == "released" and found is not None:
+            self._store.write([self._attempted(found[0])], durable=True)
+
+    def _attempted(self, manifest: Manifest) -> Statement:
+        said = self._attempts(manifest.window)
+        said[manifest.phase] = said.get(manifest.phase, 0) + 1
+        return put_fact("attempts", json.dumps({"window": manifest.window, "phases": said}).encode())
 
     def attempts(self, phase: str, window: int) -> int:
         """How often devices have heard of this exchange of the opening in this window."""
@@ -245,6 +260,17 @@ class CoordinatorStore:
         forgotten = [] if end.position.step else [("UPDATE rounds SET called = x''", ())]
         missed = _slots_after(end.present, self._setup.expire)
         self.log.append(entries, [*changes, (ended, row), *forgotten, *missed], forget=True)
+
+    def resume(self) -> None:
+        """Where a log was taken over, everybody sees in it from which model this machine goes on."""
+        if self.takeover.due:
+            now, newest = self.federation_state(), self._store.value("SELECT max(serial) FROM models")
+            self.takeover.resume(now.position.done, self._entry(newest or 0, now.server))
+
+    def free_revoked(self) -> None:
+        """Whose invitation was taken back has no place."""
+        gone = "DELETE FROM devices WHERE admission IN (SELECT admission FROM revoked)"
+        self._store.write([(gone, ())], forget=True)
 
     def rollback(self, done: int, now: Position) -> Position:
         """Go back to the model after so many rounds; numbers of rounds and manifests go on."""

@@ -106,7 +106,8 @@ class Comparison:
         by_rule = [entry.label for entry in self.entries if entry.from_size_rule]
         few = [entry.label for entry in self.entries if entry.below_minimum]
         stated = {key: labels for key, labels in (("by rule", by_rule), ("few", few)) if labels}
-        return {**stated, "sizes": asdict(Sizes.of(self.prepared.split.train))} if stated else {}
+        sizes = Sizes.of(self.prepared.split.train, self.prepared.protocol.split)
+        return {**stated, "sizes": asdict(sizes)} if stated else {}
 
     @cached_property
     def order_users(self) -> list[str]:
@@ -243,7 +244,7 @@ def default_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> 
     kept = published_settings(rules.name, ready.data, name, own)
     if kept or rules.predicts or rules.classifies or own.get("epsilon") is not None:
         return kept, False
-    found = by_rule(EQUIVALENTS.get(name, name), Sizes.of(ready.split.train))
+    found = by_rule(EQUIVALENTS.get(name, name), Sizes.of(ready.split.train, rules.split))
     if own.get("rounds") is not None:  # which come before epochs
         found.pop("epochs", None)
     return found, bool(found)

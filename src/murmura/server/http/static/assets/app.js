@@ -1221,8 +1221,14 @@ function mapping(check) {
 	return (value, path, doubles) => isObject(value) ? first(Object.keys(value).map((name) => check(value[name], `${path}.${name}`, doubles))) : said$9(path);
 }
 function record(fields) {
-	let names = Object.keys(fields).sort().join(" ");
-	return (value, path, doubles) => isObject(value) ? Object.keys(value).sort().join(" ") === names ? first(Object.entries(fields).map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields` : said$9(path);
+	return recordWithout("", fields);
+}
+function recordWithout(unspelled, fields) {
+	return (value, path, doubles) => {
+		if (!isObject(value)) return said$9(path);
+		let there = Object.entries(fields).filter(([name]) => name in value || name !== unspelled), names = there.map(([name]) => name).sort();
+		return Object.keys(value).sort().join(" ") === names.join(" ") ? first(there.map(([name, check]) => check(value[name], `${path}.${name}`, doubles))) : `${path.slice(1) || "it"} has other fields`;
+	};
 }
 function first(found) {
 	return found.find((one) => one !== null) ?? null;
@@ -1241,6 +1247,10 @@ var aggregatorAddress = record({
 	description: matching(/^[0-9a-f]{64}$/),
 	bytes: whole(0, 2 ** 32),
 	features_bytes: whole(0, 2 ** 32)
+}), lostLog = record({
+	entries: whole(0, 2 ** 32),
+	root: matching(/^[0-9a-f]{64}$/),
+	serial: whole(0, 2 ** 32)
 }), noiseTerms = record({
 	epsilon: number$1((value) => value >= 0 && value < 2 ** 40),
 	delta: number$1((value) => value >= 0 && value < 2 ** 40),
@@ -1251,7 +1261,7 @@ var aggregatorAddress = record({
 }), releaseWindows = record({
 	start: number$1((value) => value >= 0 && value < 2 ** 40),
 	seconds: number$1((value) => value >= 0 && value < 2 ** 40)
-}), federationTermsFields = record({
+}), federationTermsFields = recordWithout("lost", {
 	protocol: whole(3, 4),
 	federation: matching(/^([0-9a-f]{2})*$/),
 	coordinator: matching(/^[0-9a-f]{64}$/),
@@ -1265,7 +1275,8 @@ var aggregatorAddress = record({
 	catalogue: catalogueRule,
 	channel: settings,
 	windows: releaseWindows,
-	noise: noiseTerms
+	noise: noiseTerms,
+	lost: lostLog
 }), download = record({
 	hash: matching(/^[0-9a-f]{64}$/),
 	bytes: whole(0, 2 ** 32),
@@ -1340,9 +1351,13 @@ var aggregatorAddress = record({
 		let { start, seconds } = this.fields.windows;
 		return seconds === 0 ? 0 : Math.max(0, Math.floor((time - start) / seconds));
 	}
+	lostAfter(before) {
+		let [now, then] = [this.fields.lost, before.fields.lost];
+		return now && JSON.stringify(now) !== JSON.stringify(then) ? now : null;
+	}
 	differences(other) {
-		let ours = flat(this.fields), theirs = flat(other.fields), names = [...new Set([...ours.keys(), ...theirs.keys()])].sort(), shown = (value) => value && value.length > 40 ? `${value.slice(0, 16)}…` : value ?? "–";
-		return names.filter((name) => ours.get(name) !== theirs.get(name)).map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`);
+		let [ours, theirs] = [this, other].map(({ fields: { lost: _, ...fields } }) => flat(fields)), names = [...new Set([...ours.keys(), ...theirs.keys()])].sort(), shown = (value) => value && value.length > 40 ? `${value.slice(0, 16)}…` : value ?? "–", changes = names.filter((name) => ours.get(name) !== theirs.get(name)).map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`), end = other.lostAfter(this);
+		return end === null ? changes : [lostSentence(end.entries), ...changes];
 	}
 };
 function signatures(message, at = 0) {
@@ -1375,6 +1390,9 @@ function checkMachines(terms) {
 	let host = hostOf(seed.url);
 	if (host === hostOf(vector.url) && !isLoopback(host)) throw forged(`the two aggregators must be on two hosts, but both are on ${host}; take no part.`);
 	for (let { url } of pair) checkPlain(url);
+}
+function lostSentence(entries) {
+	return `the servers lost the log after entry ${entries} and all copies of it, so nobody can check any more what was done after it`;
 }
 function flat(value, before = "", into = new Map()) {
 	for (let [name, inner] of Object.entries(value)) typeof inner == "object" && inner && !Array.isArray(inner) ? flat(inner, `${before}${name}.`, into) : into.set(`${before}${name}`, JSON.stringify(inner));
@@ -1684,6 +1702,15 @@ function dealtWith(memory, serial, manifest) {
 		serial,
 		manifest,
 		pending: null
+	};
+}
+function ended(memory, lost) {
+	return !lost || !memory.log || memory.log.size <= lost.entries ? memory : {
+		...memory,
+		log: {
+			size: lost.entries,
+			root: lost.root
+		}
 	};
 }
 // src/device/checks.ts
@@ -4251,10 +4278,10 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 		let accepted = {
 			...identity,
 			terms: offered
-		}, { method, settings } = (await FederationTerms.decode(offered)).fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory(), kept = same ? memory : {
+		}, after = await FederationTerms.decode(offered), { method, settings } = after.fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory(), kept = ended(same ? memory : {
 			...memory,
 			state: null
-		};
+		}, after.lostAfter(terms));
 		await this.pin(accepted, {
 			identity: accepted,
 			offered: void 0,
