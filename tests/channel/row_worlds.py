@@ -11,7 +11,7 @@ from murmura.core.arrays import Longs
 from murmura.kernels.point_functions.bins import gathered, place_table
 from murmura.kernels.point_functions.sizes import Bins
 from murmura.kernels.point_functions.tree import Folded
-from murmura.kernels.proofs.declared_rows import DenseRows, KeyRows, OwnRows
+from murmura.kernels.proofs.declared_rows import BinnedRows, DenseRows, KeyRows
 from murmura.kernels.proofs.field import MODULUS, Elements
 
 ITEMS, CAP, WIDTH = 23, 4, 3
@@ -44,7 +44,7 @@ class Leaves:
         return gathered(flags, place_table(self.bins)).ravel()
 
 
-def leaves_of(own: OwnRows) -> Leaves:
+def leaves_of(own: BinnedRows) -> Leaves:
     numbers = np.zeros((own.bins.places, own.numbers.shape[1]), np.uint64)
     numbers[np.arange(own.bins.count) * own.bins.width + own.at] = own.numbers
     return Leaves(own.bins, numbers, own.extras)

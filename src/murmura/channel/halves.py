@@ -26,7 +26,7 @@ from murmura.kernels.point_functions.bins import gathered, place_table
 from murmura.kernels.point_functions.sizes import BLOCK_BYTES, Bins
 from murmura.kernels.point_functions.tree import Corrections, generate
 from murmura.kernels.proofs.circuit import Circuit, ProvenVector
-from murmura.kernels.proofs.declared_rows import KeyRows, KeyShare, OwnRows
+from murmura.kernels.proofs.declared_rows import BinnedRows, KeyRows, KeyShare
 from murmura.kernels.proofs.field import ELEMENT_BYTES, Elements, add_into, subtracted
 
 NONCE_BYTES = 16
@@ -150,7 +150,7 @@ class KeyHalves:
         """A key, and the rest of the bits."""
         return SEED_BYTES + self.public_bytes + ELEMENT_BYTES * self.circuit.extras
 
-    def half(self, vector: OwnRows, secret: bytes) -> bytes:
+    def half(self, vector: BinnedRows, secret: bytes) -> bytes:
         """The second key; whoever has one alone has bits that look random."""
         bins, seed, other = self._bins, first_seed(secret), derived(secret, "other seed")
         nonce = derived(secret, "nonce")[:NONCE_BYTES]
@@ -187,7 +187,7 @@ class KeyHalves:
         rows = unpack_numbers(public[end:], bins.count * numbers).reshape(bins.count, numbers)
         return Corrections(*fixed_keys(public[:NONCE_BYTES]), seeds, controls, rows)
 
-    def linked(self, vector: OwnRows) -> Elements:
+    def linked(self, vector: BinnedRows) -> Elements:
         """Which items have a row."""
         return vector.linked
 

@@ -61,7 +61,7 @@ class ProvenUpload:
     """What a device shares; everything follows from the vector and 32 random bytes that it keeps."""
 
     circuit: Circuit
-    vector: Any  # numbers, or `OwnRows`
+    vector: Any  # numbers, or `BinnedRows`
     secret: bytes  # (32,) of the device alone, for this upload
 
     @property

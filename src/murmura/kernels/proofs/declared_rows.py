@@ -217,7 +217,7 @@ class RowsShare(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class OwnRows:
+class BinnedRows:
     """The rows of a device in their bins: at most one in each."""
 
     bins: Bins
@@ -290,7 +290,7 @@ class KeyRows(DeclaredRows):
         """What it depends on."""
         return f"rows by keys {self._declared} {self.follows}".encode()
 
-    def of_rows(self, index: Longs, numbers: Elements) -> OwnRows:
+    def of_rows(self, index: Longs, numbers: Elements) -> BinnedRows:
         """Of the places of the items among all, ascending, and their rows: flag, payload."""
         index, numbers = self.checked(index, numbers)
         bins = self.bins
@@ -299,9 +299,9 @@ class KeyRows(DeclaredRows):
         for bin, (row, position) in assigned(bins, index.tolist()).items():
             held[bin], at[bin], rows[bin] = index[row], position, numbers[row]
         payload = numbers[0, 1:] if len(numbers) else np.zeros(self.width, np.uint64)
-        return OwnRows(bins, held, at, rows, self.extra_bits(len(index), payload))
+        return BinnedRows(bins, held, at, rows, self.extra_bits(len(index), payload))
 
-    def released(self, x: OwnRows) -> Elements:
+    def released(self, x: BinnedRows) -> Elements:
         """The rows as they are added up."""
         whole = np.zeros((self.items, 1 + self.width), np.uint64)
         there = x.index >= 0

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from murmura.channel.noise import NoiseSource, system_noise
-from murmura.channel.shares import SEED_BYTES
+from murmura.channel.proven_shares import parted
 from murmura.core.contract import FederationInfo, Phase
 from murmura.server.admissions import AcceptedReports, AdmissionDesk
 from murmura.server.aggregator.collection import REPORTS, CollectedRound, check_released, evidence_bytes
@@ -247,7 +247,7 @@ class Aggregator:
         kept = before if now is None else now.accepted
         assert kept is not None
         answer = kept.answer(head.report)
-        proved = payload[SEED_BYTES:] + answer[: wire.CHALLENGE_BYTES] if answer else b""
+        proved = parted(payload)[1] + answer[: wire.CHALLENGE_BYTES] if answer else b""
         return self.key.sign("receipt", head.signed + shown.mark + proved) + answer
 
     def count(self, name: bytes) -> int:
