@@ -130,6 +130,8 @@ def _sampled(
     metrics: tuple[str, ...],
 ) -> Evaluation:
     """The evaluation among drawn candidates."""
+    find = getattr(rules.split, "candidates", None)  # a split that comes with candidates of its own
+    given = None if find is None else find(split)
     seen, hidden = split.train.by_user, ~model.candidates
 
     def answer(users: Ints) -> NDArray[Any]:
@@ -140,7 +142,7 @@ def _sampled(
         return scores
 
     return evaluate_sampled(
-        answer, split, draws, relevant_from=rules.relevant_from, cutoffs=cutoffs, metrics=metrics
+        answer, split, draws, relevant_from=rules.relevant_from, cutoffs=cutoffs, metrics=metrics, given=given
     )
 
 

@@ -279,6 +279,7 @@ PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol] | str] = {
     "fpl": FPL,
     "kgflex": _kgflex,
     "ncf": NCF,
+    "ncf-given": "murmura.lab.rivals.ncf_files:NCF_GIVEN",
     "cold": _cold,
     "fedsplit": FEDSPLIT,
     "ratings": RATINGS,

@@ -64,12 +64,13 @@ def evaluate_sampled(
     relevant_from: float | None = None,
     cutoffs: tuple[int, ...] = (10,),
     metrics: Sequence[str],
+    given: Ints | None = None,
 ) -> Evaluation:
     """The metrics that have a value for each user with a relevant item, as means over the draws."""
     rows = [metric_of(key) for key in metrics]
     wanted = tuple(row.key for row in rows if isinstance(row, UserMetric) and row.over == "relevant")
     truth = Relevance.of(split, relevant_from)
-    lists = sampled_lists(answer, split.data, truth, how, max(cutoffs))
+    lists = sampled_lists(answer, split.data, truth, how, max(cutoffs), given)
     found = [evaluate(one, truth, cutoffs=cutoffs, metrics=wanted) for one in lists]
     values = {key: float(np.mean([one.values[key] for one in found])) for key in found[0].values}
     columns: dict[str, Floats] = {
@@ -80,19 +81,29 @@ def evaluate_sampled(
 
 
 def sampled_lists(
-    answer: Answer, data: Interactions, truth: Relevance, how: CandidateDraws, k: int
+    answer: Answer,
+    data: Interactions,
+    truth: Relevance,
+    how: CandidateDraws,
+    k: int,
+    given: Ints | None = None,
 ) -> list[RankedLists]:
-    """The lists of each draw: the k best of a user's relevant and drawn items; `data` has all she has."""
+    """The lists of each draw: the k best of a user's relevant and drawn items; `data` has all she has.
+
+    `given` candidates, (users, candidates), take the place of what would be drawn.
+    """
     from murmura.kernels.ranking import draw_unmet, score_blocks
 
     owned, keys = data.by_user, client_secrets(how.seed, data.n_users)
-    items = np.full((how.draws, len(truth.users), k), NO_ITEM, np.int32)
+    draws = how.draws if given is None else 1
+    items = np.full((draws, len(truth.users), k), NO_ITEM, np.int32)
     for rows, scores in score_blocks(answer, truth.users, data.n_items):
         users = truth.users[rows]
         relevant = _padded(truth, rows)
-        drawn = np.empty((len(users), how.count), np.int32)
-        for draw in range(how.draws):
-            draw_unmet(users, owned.start, owned.index, data.n_items, keys, draw, drawn)
+        drawn = np.empty((len(users), how.count), np.int32) if given is None else given[users]
+        for draw in range(draws):
+            if given is None:
+                draw_unmet(users, owned.start, owned.index, data.n_items, keys, draw, drawn)
             best = _best(scores, drawn, relevant, k)
             items[draw, rows, : best.shape[1]] = best
     return [RankedLists(truth.users, one, np.zeros(one.shape, np.float32)) for one in items]
@@ -118,6 +129,8 @@ def _best(scores: NDArray[Any], drawn: Ints, relevant: Ints, k: int) -> Ints:
     order = np.argsort(-value, axis=1, kind="stable")[:, :k]
     best: Ints = np.take_along_axis(items, order, axis=1)
     best[np.isneginf(np.take_along_axis(value, order, axis=1))] = NO_ITEM
+    again = (best[:, :, None] == best[:, None, :]) & ~np.tri(best.shape[1], dtype=np.bool_)
+    best[again.any(axis=2)] = NO_ITEM  # 156 of NCF's given candidates are the relevant item: a tie against it
     return best
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from murmura.core.arrays import Ints, Longs
-from murmura.core.client_batch import NO_ROW, BatchRows, BatchUpdate, ClientBatch
+from murmura.core.client_batch import BatchRows, BatchUpdate, ClientBatch
 from murmura.core.contract import Algorithm, FederationInfo, Phase, RoundContext, Total
 from murmura.core.errors import FederationError
 from murmura.core.kernel import CohortRound, Kernel
@@ -145,18 +145,14 @@ def check_batch(phase: Phase, update: BatchUpdate, batch: ClientBatch) -> None:
     phase.sends.check(update.of(0))
     for table in phase.sends.tables:
         rows = update.tables[table.name]
-        if not np.isfinite(rows.values).all():
-            raise FederationError(f"the table '{table.name}' must hold finite numbers, but one is not.")
-        if rows.index is None:
-            continue
-        if rows.index.max(initial=0) >= table.rows or rows.index.min(initial=0) < NO_ROW:
+        index = all_rows(rows) if rows.index is None else rows.index
+        if (row := first_wrong(index, rows.values, table.rows)) >= 0:
             raise FederationError(
-                f"the rows of '{table.name}' must be below {table.rows}, but one is not; use NO_ROW for none."
+                f"the rows of '{table.name}' must be below {table.rows}, ascending for each client and finite, "
+                f"but row {row} is not; use NO_ROW for none."
             )
-        if not ascending(rows.index):
-            raise FederationError(f"the rows of '{table.name}' must be ascending, each once, but are not.")
         unshared = batch.held & (batch.consent == 0)
-        if table.space == "item" and unshared.any():
+        if table.space == "item" and rows.index is not None and unshared.any():
             sent = np.zeros(batch.item.shape, np.bool_)
             mark_sent(rows.index, batch.item, table.rows, sent)
             if (sent & unshared).any():
@@ -178,16 +174,20 @@ def add_batch(index: Ints, values: NDArray[Any], total: NDArray[Any], senders: L
 
 
 @compiled
-def ascending(index: Ints) -> bool:
-    """Whether the rows of every client are ascending, each once."""
+def first_wrong(index: Ints, values: NDArray[Any], rows: int) -> int:
+    """The first row that is not ascending, not below `rows` or not finite; -1: none."""
     for c in range(index.shape[0]):
         last = -1
         for place in range(index.shape[1]):
-            if index[c, place] >= 0:
-                if index[c, place] <= last:
-                    return False
-                last = index[c, place]
-    return True
+            row = index[c, place]
+            if row >= 0:
+                if row <= last or row >= rows:
+                    return int(row)
+                for f in range(values.shape[2]):
+                    if not np.isfinite(values[c, place, f]):
+                        return int(row)
+                last = row
+    return -1
 
 
 @compiled

@@ -48,6 +48,7 @@ _CUTS: tuple[Any, ...] = (
 DEALS = "partition-"  # how the names of splits begin that deal samples to clients
 # a new split is one class and one row above: the class, or "module:class", which is imported when it is named
 SPLITS: dict[str, Any] = {rule.kind: rule for rule in _CUTS} | {
+    "ncf-files": "murmura.lab.rivals.ncf_files:NCFSplit",
     f"{DEALS}iid": "murmura.lab.classification.partition:PartitionIid",
     f"{DEALS}shards": "murmura.lab.classification.partition:PartitionShards",
     f"{DEALS}dirichlet": "murmura.lab.classification.partition:PartitionDirichlet",

@@ -28,7 +28,13 @@ from murmura.engine.plan import federation_info
 from murmura.engine.prepared import PreparedData
 from murmura.engine.run_folder import Run
 from murmura.evaluation.significance import Interval, bootstrap_intervals
-from murmura.lab.audits import fedsplit_updates, individual_updates, model_extraction, poisoned_training
+from murmura.lab.audits import (
+    fedsplit_updates,
+    individual_updates,
+    model_extraction,
+    poisoned_training,
+    rival_updates,
+)
 from murmura.lab.audits.attack import Attack
 from murmura.lab.audits.attacked_training import AttackedTraining, AttackResult
 from murmura.lab.audits.attributes import Labels, labels_of_file
@@ -44,7 +50,15 @@ from murmura.studies.configuration import data_of, located, refuse_other_data
 from murmura.studies.fit.run import prepare_run, read_config
 
 # every attack by its name on the command line, in the order in which they are made; docs/audit.md has them all
-KINDS = (individual_updates, fedsplit_updates, matched_filters, canaries, model_extraction, poisoned_training)
+KINDS = (
+    individual_updates,
+    rival_updates,
+    fedsplit_updates,
+    matched_filters,
+    canaries,
+    model_extraction,
+    poisoned_training,
+)
 ATTACKS: dict[str, Attack] = {one.name: one for kind in KINDS for one in kind.ATTACKS}
 
 

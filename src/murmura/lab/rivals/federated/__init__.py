@@ -1,0 +1,1 @@
+"""Federated recommenders of other authors, from their papers' equations, on one ground."""
