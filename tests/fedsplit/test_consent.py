@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedmf.fedmf import FedMF
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.one_shot.co_statistics import CoStatistics, FedSplitSvd
 from murmura.algorithms.one_shot.ridge_rater import ItemMeans
@@ -16,6 +15,7 @@ from murmura.core.contract import Algorithm, FederationInfo, History, Phase, Rou
 from murmura.core.errors import DataError
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.update import Arrays, Update
+from murmura.lab.rivals.federated.fedmf import FedMF
 from murmura.testing.checks import same_update
 
 ITEMS = 40

@@ -48,7 +48,7 @@ ALGORITHMS: Registry[Preset] = Registry(
         "fedsplit-svd": "murmura.algorithms.one_shot.co_statistics:FEDSPLIT_SVD",
         "co-statistics": "murmura.algorithms.one_shot.co_statistics:CO_STATISTICS",
         "item-means": "murmura.algorithms.one_shot.ridge_rater:ITEM_MEANS",
-        "fedmf": "murmura.algorithms.fedmf.fedmf:FEDMF",
+        "fedmf": "murmura.lab.rivals.federated.fedmf:FEDMF",
         "fedmf-bce": "murmura.lab.rivals.federated.pfedrec:FEDMF_BCE",
         "colr": "murmura.lab.rivals.federated.colr:COLR",
         "fedrap": "murmura.lab.rivals.federated.fedrap:FEDRAP",

@@ -1,6 +1,6 @@
 """FedMF keeps every promise of the kit, with one person or several to a client."""
 
-from murmura.algorithms.fedmf.fedmf import FedMF
+from murmura.lab.rivals.federated.fedmf import FedMF
 from murmura.testing import AlgorithmKit
 
 

@@ -1,1 +1,0 @@
-"""FedMF: federated matrix factorisation of ratings, in rounds."""
