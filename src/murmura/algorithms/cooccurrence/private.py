@@ -187,7 +187,8 @@ class PrivateCooccurrence(CountingMethod):
             return ServerState({"counts": counts}, {**kept, COMPLETE: np.ones(1, np.uint8)}), {}
         n, upper = len(server.model["factors"]), received.update.tables["pairs"].values[:, 0]
         G = cut_entries(symmetric(upper.astype(np.float64), n), received.noise)
-        shrink_pairs(G, kept[BELIEVED][largest(kept[SUMMED], kept["listed"], n)])
+        if BELIEVED in kept:  # not where an earlier version has summed the counts
+            shrink_pairs(G, kept[BELIEVED][largest(kept[SUMMED], kept["listed"], n)])
         A = item_factors(G, self.eigenvectors, received.count / self.people_per_reg, received.noise)
         return ServerState({**server.model, "factors": A}, {**kept, COMPLETE: np.ones(1, np.uint8)}), {}
 
@@ -196,12 +197,13 @@ class PrivateCooccurrence(CountingMethod):
         kept, part = server.private, np.ones(len(summed))
         last = {name: values for name, values in kept.items() if name.startswith(EARLIER)}
         if COMPLETE in kept:
-            last = {EARLIER + name: kept[name] for name in ("people", SUMMED)}
+            last = {EARLIER + name: kept[name] for name in ("people", SUMMED) if SUMMED in kept}
         if last:
             growth = received.count / float(last[EARLIER + "people"][0])
             part = believed(last[EARLIER + SUMMED] / SCALE, summed / SCALE, growth, received.noise)
         people = np.array([received.count], np.int64)
-        return {**last, "listed": kept["listed"], "people": people, SUMMED: summed, BELIEVED: part}
+        listed = kept.get("listed", np.arange(len(summed), dtype=np.int32))
+        return {**last, "listed": listed, "people": people, SUMMED: summed, BELIEVED: part}
 
     def alarm(self, server: ServerState) -> str:
         """Counts that leapt against the last release."""
