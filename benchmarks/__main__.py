@@ -48,6 +48,7 @@ NAMES = (
         for kind in ("", "noisy-")
         for part in ("device", "seed", "vector", "counts-seed", "counts-vector")
     ),
+    *(f"catalogue:{part}{size}" for part in ("device", "seed", "check", "add") for size in ("", "-million")),
     *(f"federation:{part}" for part in ("round", "sampled", "memory", "before")),
 )
 ON_REQUEST = ("fedsplit:table3",)  # half an hour: run only when named

@@ -27,7 +27,7 @@ from murmura.core.contract import (
     ServerState,
     Total,
 )
-from murmura.core.errors import DataError, FederationError, SettingError
+from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
@@ -245,7 +245,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], said:
 
 
 def test_more_items_than_fit_are_refused_with_the_figure() -> None:
-    with pytest.raises(FederationError, match=r"memory_gb must be at least 0\.0.* raise least"):
+    with pytest.raises(SettingError, match=r"memory_gb must be at least 0\.0.* raise least"):
         trained(Cooccurrence(ease=1.0, least=1, memory_gb=1e-6), data())
     said = (
         r"memory_gb must be at least 1\.2 for the weights between 10000 items, but it is 1; raise it, or raise"

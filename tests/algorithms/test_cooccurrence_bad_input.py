@@ -10,7 +10,7 @@ import pytest
 from murmura.algorithms.cooccurrence.central import PooledEase, PooledItemKnn
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
 from murmura.core.channel import ChannelSettings
-from murmura.core.errors import DataError, FederationError
+from murmura.core.errors import DataError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.engine.federated_model import FederatedModel
@@ -103,7 +103,5 @@ def test_a_device_with_a_hundred_thousand_items_counts_those_that_take_part(path
 
 
 def test_more_items_than_fit_are_refused_before_any_table_is_made() -> None:
-    with pytest.raises(
-        FederationError, match=r"memory_gb must be at least 120\.0 for the weights between 100000"
-    ):
+    with pytest.raises(SettingError, match=r"memory_gb must be at least 120\.0 for the weights between 100000"):
         trained(Cooccurrence(knn=1.0, least=1), longest())

@@ -28,6 +28,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "svd++": {"factors": 4, "epochs": 30},
     "pooled-ease": {"reg": 10.0, "least": 1},
     "pooled-item-knn": {"k": 20, "least": 1},
+    "pooled-neighbours": {"k": 20, "least_pairs": 1},
     "pooled-order": {"rank": 4, "least": 1},
 }
 RATERS = ["cnmf", "user-knn-ratings", "item-knn-ratings", "biased-mf", "svd++"]

@@ -1,12 +1,14 @@
 """Rounds to a target and the mean over rounds, worked out by hand; which samples were right, in a folder."""
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.lab.classification.classified_samples import LearningCurve, answers_of, rounds_name
+from murmura.lab.classification.classified_samples import CurveRecorder, LearningCurve, answers_of, rounds_name
 
 CURVE = LearningCurve(
     np.array([[0.5, 0.7, 0.1, 0.2], [0.8, 0.71, 0.6, 0.7], [0.9, 0.9, 0.9, 0.72], [0.6, 0.6, 0.6, 0.6]]),
@@ -46,3 +48,18 @@ def test_answers_are_kept_client_by_client_in_the_order_of_the_samples() -> None
     test = Interactions(people, things, user, np.arange(5, dtype=np.int32), np.zeros(5))
     right = np.isin(test.item, [0, 3])  # c's first, a's second
     assert answers_of(right, test) == [("a", "01"), ("c", "100")]
+
+
+@pytest.mark.parametrize(("until", "ends"), [(None, []), (0.5, [3]), (0.0, [2, 3])])
+def test_a_training_ends_when_nine_tenths_exceed_the_accuracy(until: float | None, ends: list[int]) -> None:
+    """Ten clients of two samples: in round 2 all have one right, in round 3 nine have both and one has one."""
+    people, things = Vocabulary(np.arange(10)), Vocabulary(np.arange(20))
+    user, item = np.repeat(np.arange(10), 2).astype(np.int32), np.arange(20, dtype=np.int32)
+    recorder = CurveRecorder(Interactions(people, things, user, item, np.zeros(20)), None, until)
+    wrong = {1: item >= 0, 2: item % 2 == 0, 3: item == 0}
+    stopped = []
+    for number, missed in wrong.items():
+        model: Any = SimpleNamespace(predict=lambda user, item, missed=missed: missed[item].astype(float))
+        if not recorder.watch(number, model):
+            stopped.append(number)
+    assert stopped == ends

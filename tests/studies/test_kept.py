@@ -18,6 +18,7 @@ from murmura.lab.papers.published_results import (
     cost_before,
     published_results,
     shares_with,
+    unique_verdicts,
     written,
 )
 
@@ -77,3 +78,23 @@ def test_whose_run_is_shown() -> None:
     assert shares_with(experiment("federank-fig1"), "amazon-digital-music").name == "federank-fig1"
     assert shares_with(experiment("federank-fig1"), "foursquare-italy").name == "federank-fig1"
     assert shares_with(experiment("thesis-fig4.4"), "foursquare-italy").name == "federank-fig1"
+
+
+def test_a_number_of_one_run_in_two_tables_counts_once() -> None:
+    """thesis-4.2 shows the runs of federank-table2 and fpl-table2; costs of a formula stand apart."""
+    trained, facts = unique_verdicts(ROOT / PLACE)
+    printed = 0
+    for file in KEPT:
+        with file.open(encoding="utf-8", newline="") as text:
+            printed += sum(bool(row["verdict"]) for row in csv.DictReader(text))
+    assert "better" not in {*trained, *facts}
+    assert trained["above print"] > 0
+    assert trained.total() + facts.total() < printed
+    assert facts["reproduced"] >= 120  # fpl-table3
+
+
+def test_the_reader_of_a_file_is_told_of_another_name_in_print() -> None:
+    with (ROOT / PLACE / "fedsplit-table3.csv").open(encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(text))
+    assert {row["printed as"] for row in rows if row["printed"]} == {"RMSE"}
+    assert {row["metric"] for row in rows if row["printed"]} == {"MSE"}

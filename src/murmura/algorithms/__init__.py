@@ -58,6 +58,7 @@ ALGORITHMS: Registry[Preset] = Registry(
         "fed-ease": "murmura.algorithms.cooccurrence.presets:FED_EASE",
         "fed-mostpop": "murmura.algorithms.cooccurrence.presets:FED_MOSTPOP",
         "fed-order": "murmura.algorithms.cooccurrence.presets:FED_ORDER",
+        "fed-neighbours": "murmura.algorithms.neighbours.fed_neighbours:FED_NEIGHBOURS",
         "fed-item-knn": "murmura.algorithms.cooccurrence.presets:FED_ITEM_KNN",
     },
     wanted="an Algorithm class under @settings that implements its whole contract, or a Preset",

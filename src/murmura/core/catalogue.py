@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -86,6 +87,7 @@ class Dataset:
     catalogue: Catalogue
     notes: tuple[str, ...] = field(default=())
     positive_from: float | None = None  # a row of at least this value is a like; None: nobody said
+    folder: Path | None = None  # where its files lie, which may hold a split as well
 
 
 def _take(column: Ids | None, codes: Ints) -> Ids | None:

@@ -236,12 +236,24 @@ class Algorithm(ABC):
         """Whether, with these settings, the order of a history in time changes the result."""
         return False
 
+    @property
+    def reads_rows(self) -> int:
+        """A visit needs so many rows of the model's item tables at most, those of its own; 0: the whole."""
+        return 0
+
+    def ranking_tables(self, model: MessageSpec) -> MessageSpec:
+        """What of the public model a device ranks with: all of it."""
+        return model
+
     def check_rows(self, value: Floats, time: Longs | None) -> None:
         """Refuse values or times of interactions that it has no use for; by default none."""
         return
 
-    def check_size(self, data: Interactions, pi: float) -> None:
-        """Refuse tables too large for a machine before any exchange, where people share `pi` of their rows."""
+    def check_size(self, info: FederationInfo) -> None:
+        """Refuse before any exchange what a server could not hold, or a device not send or receive.
+
+        `info.counts` are those expected; without any, what these people and items could make it is refused.
+        """
         return
 
     @abstractmethod

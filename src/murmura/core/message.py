@@ -201,7 +201,9 @@ class MessageSpec:
         Rows of items or features are many and alike; what is dense may be a sum or a mean, and keeps three.
         """
         kinds = {"item": dtype, "feature": dtype, "dense": "float16"}
-        narrow = (t if t.dtype == "uint32" else replace(t, dtype=kinds[t.space]) for t in self.tables)
+        narrow = (
+            t if t.dtype in ("uint32", "uint64") else replace(t, dtype=kinds[t.space]) for t in self.tables
+        )
         return MessageSpec(tuple(narrow), self.scalars)
 
     def check(self, update: Update) -> None:

@@ -156,7 +156,7 @@ def _guess(path: Path, first: str) -> str:
 
 
 def codes_in_file(
-    path: Path, known: Vocabulary, wanted: Sequence[str], numbers: Sequence[int], what: str, must: str
+    path: Path, known: Vocabulary, wanted: Sequence[Any], numbers: Sequence[int], what: str, must: str
 ) -> Longs:
     """The codes of users or items on numbered lines of a file; one that the data does not have is refused."""
     codes = known.find(wanted)

@@ -138,8 +138,9 @@ async def take_part(
         joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
         pinned = {"terms": identity.terms.hash.hex(), "admission": identity.terms.admission}
         pinned["privacy"] = "; ".join([*identity.terms.labels.values(), identity.terms.noise.sentence()])
-        people = (await cache.description()).info.people
-        tell({"event": "joined", **joined, **pinned, "people": people, "never": _why_never(identity)})
+        info = (await cache.description()).info
+        pinned["bytes"] = identity.terms.device_costs(info).sentence()
+        tell({"event": "joined", **joined, **pinned, "people": info.people, "never": _why_never(identity)})
     device = Device(identity, folder, folder.rows(), cache, send, time.time, asyncio.sleep, os.urandom)
     events = ManifestEvents(send, identity.url)
     own = _Own(device, folder)
@@ -244,7 +245,8 @@ def sentence(event: dict[str, Any]) -> str:
         )
         never = f"; nothing will be sent: {event['never']}" if event["never"] else ""
         shared = f"; one device counts for at most {event['people']} people" if event["people"] > 1 else ""
-        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{shared}{never}; {event['privacy']}"
+        costs = f"{event['privacy']}; {event['bytes']}"
+        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{shared}{never}; {costs}"
     if kind == "recommended":
         if "why" not in event:
             return f"for {event['for']}: " + ", ".join(map(str, event["items"]))

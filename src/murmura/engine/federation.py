@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from murmura.channel.ledger import read_bytes
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.codec import RowVersions
 from murmura.core.contract import (
@@ -106,7 +107,7 @@ class Federation:
             init, every = plan.algorithm.client_init, range(people.clients)
             states = stacked([init(plan.info, people.history(one, 0), people.rng(one, 0)) for one in every])
         f = Federation(plan, server, states, Tally.empty(people, plan.info.items), kernel)
-        if plan.channel.on:
+        if plan.channel.on and not plan.algorithm.reads_rows:
             f.held = ModelDownloads.begin(f.downloads, plan.info.listed, plan.people.clients)
         return f
 
@@ -190,6 +191,8 @@ class Federation:
             self.tally.bytes_down += visits * released_counts_bytes(info.items)
         if not phase.fetches_model:
             return
+        if self.plan.algorithm.reads_rows:
+            return self._count_reads(phase.receives or self.plan.algorithm.publishes(info), visits)
         if self.held is not None and clients is not None:
             return self.tally.count_down(*self.held.fetch(clients))
         needs = phase.receives or self.plan.algorithm.publishes(info)
@@ -197,7 +200,10 @@ class Federation:
 
     def count_outcome(self, phase: Phase, clients: Ints) -> None:
         """What clients fetch after a phase: the public model where no later round brings it, their answers."""
-        if phase.returns and self.held is not None:
+        algorithm = self.plan.algorithm
+        if phase.returns and algorithm.reads_rows:
+            self._count_reads(algorithm.ranking_tables(algorithm.publishes(self.plan.info)), len(clients))
+        elif phase.returns and self.held is not None:
             self.tally.count_down(*self.held.fetch(clients))
         elif phase.returns:
             self._count_models(self.downloads, len(clients))
@@ -213,6 +219,12 @@ class Federation:
         if self.held is not None:
             return self.held.missing(np.arange(plan.people.clients, dtype=np.int32))[1]
         return plan.info.clients * self.downloads.model_bytes(len(plan.info.listed))
+
+    def _count_reads(self, tables: MessageSpec, times: int) -> None:
+        """Own rows that so many devices read in private, or whole tables where those are shorter."""
+        up, down = read_bytes(self.plan.algorithm, tables, len(self.plan.info.listed))
+        self.tally.bytes_up += times * up
+        self.tally.count_down(times * self.plan.algorithm.reads_rows, times * down)
 
     def _count_models(self, downloads: MessageSpec, times: int) -> None:
         listed = len(self.plan.info.listed)

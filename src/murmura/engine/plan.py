@@ -151,6 +151,8 @@ class Plan(RoundPlan):
                     f"phase '{phase.name}' must have someone who takes part in {phase.asks}, but nobody does; "
                     f"raise {phase.asks} or do without the phase."
                 )
+        if self.counts is None:
+            self.algorithm.check_size(self.expected_info)
         _ = self.chains  # refuses what could overflow
         if self.noise and not self.channel.hopeless and self.counts is None:
             forecast = self.noise_outlook()
@@ -176,6 +178,17 @@ class Plan(RoundPlan):
         info = federation_info(self.algorithm, self.data, self.groups)
         return info if self.counts is None else replace(info, counts=self.counts)
 
+    @property
+    def expected_info(self) -> FederationInfo:
+        """The same with the counts that these people's choices make likely, where a phase will tell them."""
+        counts = self.algorithm.expected_counts(self.data)
+        if counts is None:
+            return self.info
+        share = self.choices.pi * self.choices.statistics
+        if (share < 1).any():
+            counts = np.rint(np.bincount(self.data.item, share[self.data.user], len(counts))).astype(np.int64)
+        return replace(self.info, counts=counts)
+
     def with_counts(self, counts: Longs) -> Plan:
         """The same training with public counts of the items."""
         later = replace(self, counts=counts)
@@ -199,7 +212,7 @@ class Plan(RoundPlan):
 
     def noise_outlook(self) -> NoiseForecast | None:
         """What noise will leave of this training's sums, before any is drawn."""
-        counts = self.algorithm.expected_counts(self.data)
+        counts = self.algorithm.expected_counts(self.data) if self.noise else None
         known = self.info if counts is None else replace(self.info, counts=counts)
         return forecast_of(replace(self.itinerary, info=known), self.noise, noisy=False, as_if=self._as_if)
 

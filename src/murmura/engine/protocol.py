@@ -231,6 +231,17 @@ def _default(dataset: Dataset) -> Protocol:
     return Protocol(name="default", filters=(LatestPerPair(), Binarise(), MinPerUser(rows=5)), split=split)
 
 
+def _published(dataset: Dataset) -> Protocol:
+    """The split that lies beside the rows, as its publishers cut it; the rest is as in `default`."""
+    if dataset.folder is None:
+        raise SettingError(
+            f"protocol 'published' takes the split in the folder of the data, but '{dataset.name}' has none; "
+            f"name it: {GIVEN}FOLDER."
+        )
+    cut = GivenSplit(path=str(dataset.folder))
+    return Protocol(name="published", filters=(LatestPerPair(), Binarise()), split=cut, cutoffs=(20,))
+
+
 def _kgflex(dataset: Dataset) -> Protocol:
     """KGFlex (thesis chapter 6): k-core, random 80/20, relevant from 3 where there are ratings."""
     return Protocol(
@@ -276,6 +287,7 @@ RATINGS = Protocol(name="ratings", filters=(LatestPerPair(),), split=FEDSPLIT.sp
 # a protocol, what makes it for a data set, or where it is: that is imported when it is asked for
 PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol] | str] = {
     "default": _default,
+    "published": _published,
     "fpl": FPL,
     "kgflex": _kgflex,
     "ncf": NCF,

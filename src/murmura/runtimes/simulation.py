@@ -14,6 +14,7 @@ import numpy as np
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
+from murmura.channel.ledger import DeviceCosts, device_costs
 from murmura.core.arrays import Ints
 from murmura.core.catalogue import Dataset
 from murmura.core.channel import ChannelSettings
@@ -121,6 +122,15 @@ class FederatedMethod(Method):
             self.preset.channel_settings(),
         )
 
+    def device_costs(self, train: Interactions, seed: int) -> DeviceCosts:
+        """What a device of this federation would send and receive, where everybody shares all."""
+        algorithm, groups = self.preset.algorithm(), self.groups(train, seed)
+        info = federation_info(algorithm, train, None if groups is None else groups.of)
+        if (counts := algorithm.expected_counts(train)) is not None:
+            info = replace(info, counts=counts)
+        schedule, channel = self.preset.schedule(), self.preset.channel_settings()
+        return device_costs(algorithm, info, schedule, channel, private_reads=True)
+
     def fit_resumably(
         self,
         train: Interactions,
@@ -149,10 +159,8 @@ class FederatedMethod(Method):
         self.plan(train, seed, self.groups(train, seed))
 
     def _refuse_unfit(self, train: Interactions, seed: int) -> None:
-        algorithm, consent = self.preset.algorithm(), self.preset.consent()
+        algorithm = self.preset.algorithm()
         refuse_unfit(algorithm, train)
-        least = min(consent.pi) if isinstance(consent.pi, dict) else consent.pi
-        algorithm.check_size(train, least * consent.statistics)
         if isinstance(self.runtime, Cluster):
             self.runtime.check(self.preset, train)
         if self.groups(train, seed) is not None and len(train) and not np.ptp(train.value):

@@ -40,7 +40,12 @@ WORDS = {"integer": "whole number", "number": "number", "string": "text", "boole
 }
 AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
-EQUIVALENTS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
+EQUIVALENTS = {
+    "pooled-ease": "fed-ease",
+    "pooled-item-knn": "fed-item-knn",
+    "pooled-order": "fed-order",
+    "pooled-neighbours": "fed-neighbours",
+}
 
 LADDER = (100.0, 300.0, 1000.0, 3000.0, 10000.0)  # what reg may be: what was tried
 MANY = 5000  # clients from which a rule for few of them is none

@@ -16,12 +16,14 @@ from typing import Any, ClassVar, Literal
 from murmura.algorithms import algorithm as named
 from murmura.channel.chain import Chain
 from murmura.channel.layout import VectorLayout
+from murmura.channel.ledger import DeviceCosts, device_costs
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.phase_chains import chain
 from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.claims import PairsClaim, RowsClaim
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
+from murmura.core.schedule import Schedule
 from murmura.core.settings import from_dict
 from murmura.wire.refusals import RefusedError, forged, malformed, printable
 from murmura.wire.signed_records import Count, Hexadecimal, PublicKey, Seconds, SignedRecord, check_signature
@@ -203,6 +205,11 @@ class FederationTerms(SignedRecord):
                 f"'{settings.channel}' in {settings.ring}."
             )
         return settings
+
+    def device_costs(self, info: FederationInfo) -> DeviceCosts:
+        """What each device will send and receive."""
+        schedule = from_dict(Schedule, dict(self.schedule))
+        return device_costs(self.algorithm(), info, schedule, self.channel_settings)
 
     def algorithm(self) -> Algorithm:
         """The method as it is configured; refuses one this version does not know."""

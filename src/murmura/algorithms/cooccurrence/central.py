@@ -76,7 +76,8 @@ class Pooled(PairModelSettings, InformedBaseline):
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse tables that would not fit as well."""
         super().check(train, seed)
-        self.check_size(train)
+        counts = np.bincount(train.item[self.takes(train.value)], minlength=train.n_items)
+        self.refuse_too_large(len(self.weighed(counts)))
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> PooledModel:
         """Sum up, then solve."""

@@ -74,9 +74,10 @@ from murmura.core.rng import Rng
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.item_weights import cut_negative
-from murmura.kernels.proofs.field import Elements
+from murmura.kernels.proofs.field import ELEMENT_BYTES, Elements
 from murmura.kernels.ranked_items import RankedItems
 
+MOST_BYTES = 250e6  # of one release that a device may send, or receive
 SAFE = 5  # below it a release says how many items have fewer owners
 COUNTERS, DIRECTIONS = "cut counters", "cut directions"  # of what the server keeps to itself: how many
 BREACHES = {
@@ -136,6 +137,26 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
                 claim = self._pairs_claim(info, ranked, rows if self.parts > 1 else None)
                 made[number] = replace(made[number], sends=MessageSpec((table,)), claim=claim)
         return tuple(made)
+
+    def check_size(self, info: FederationInfo) -> None:
+        """Refuse too many items: the table of weights is theirs squared, and a device sends every pair."""
+        counts, n = info.counts, len(info.listed)
+        if counts is None and self.cap and not self.features:
+            n = min(n, info.clients * info.people * self.cap // self.least)
+        elif counts is not None:
+            n = len(self.weighed(counts))
+        self.refuse_too_large(n)
+        if counts is None or not (self.ease or self.knn):
+            return
+        up = ELEMENT_BYTES * layout(counts, self.least).pairs.words / self.parts
+        down = sum(table.rows * table.value_bytes for table in self._weight_tables(n))
+        for what, length in (("send", up), ("receive", down)):
+            if length > MOST_BYTES:
+                raise SettingError(
+                    f"a device must {what} at most {MOST_BYTES / 1e6:.0f} MB in one release, but the pairs of "
+                    f"{n} items take {length / 1e6:,.0f}; raise least, {self.least} now, for fewer items, or "
+                    "take fed-neighbours, whose bytes follow a history."
+                )
 
     def counts_claim(self, info: FederationInfo) -> CountsClaim:
         """Of each person at most `cap` items."""
@@ -269,7 +290,6 @@ class Cooccurrence(PairModelSettings, CountingMethod):  # type: ignore[override]
 
     def _counted(self, server: ServerState, received: Total) -> ServerState:
         known = self.summed_counts(received, len(server.model["counts"]))
-        self.refuse_too_large(len(self.weighed(known)))
         people = np.array([received.count], np.int64)
         # an earlier release, in the window before, is of other sums: they are kept to be told apart, no more
         features = {name: server.private[name] for name in ("start", "feature") if name in server.private}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.baselines.information import RankingSettings
-from murmura.core.arrays import Bools, Longs, Singles
+from murmura.core.arrays import Bools, Longs
 from murmura.core.contract import Algorithm, ClientState, History, Phase, RoundContext
+from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays, Update
 
@@ -34,6 +36,10 @@ class CountingMethod(RankingSettings, Algorithm):
         counts = model["counts"][:, 0].astype(np.int64)
         return counts if counts.any() else None
 
+    def expected_counts(self, data: Interactions) -> Longs | None:
+        """How often each item occurs in the rows that take part."""
+        return np.bincount(data.item[self.takes(data.value)], minlength=data.n_items)
+
     def shared(self, history: History, rng: Rng) -> History:
         """What someone shares in an exchange."""
         return history.rows(history.open_rows(rng) & self.takes(history.value))
@@ -44,7 +50,7 @@ class CountingMethod(RankingSettings, Algorithm):
             return np.isin(history.item, update.tables["counts"].index)
         return np.zeros(len(history), np.bool_)
 
-    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> NDArray[Any]:
         """The scores of every person of the client."""
         rows = history.rows(self.takes(history.value))
         people = int(history.owners.max(initial=0)) + 1
@@ -52,5 +58,5 @@ class CountingMethod(RankingSettings, Algorithm):
         return np.stack([self.person_scores(context, mine) for mine in each])
 
     @abstractmethod
-    def person_scores(self, context: RoundContext, mine: History) -> Singles:
+    def person_scores(self, context: RoundContext, mine: History) -> NDArray[Any]:
         """What one person's items say of all others."""

@@ -25,7 +25,6 @@ from murmura.baselines.information import (
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.errors import MemoryLimitError, SettingError
 from murmura.core.features import ItemFeatures
-from murmura.core.interactions import Interactions
 from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.item_weights import NearestItems, add_feature_cosines, ease_weights, nearest_items
 
@@ -67,11 +66,6 @@ class PairModelSettings(RankingSettings):
         if not counts.any():
             return np.empty(0, np.int32)
         return np.flatnonzero(counts >= (0 if self.features else self.least)).astype(np.int32)
-
-    def check_size(self, data: Interactions, pi: float = 1.0) -> None:
-        """Refuse too many items before anything is counted, where people share `pi` of their rows."""
-        counts = np.bincount(data.item[self.takes(data.value)], minlength=data.n_items)
-        self.refuse_too_large(len(self.weighed(np.rint(pi * counts).astype(np.int64))))
 
     def refuse_too_large(self, n: int) -> None:
         """Before anything that large is made: a table of counts, which the solution overwrites, and weights."""

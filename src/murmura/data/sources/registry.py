@@ -44,6 +44,9 @@ SOURCES: Registry[Source] = Registry(
         "yahoo-movies": "murmura.lab.sources.linked_subsets:YAHOO_MOVIES",
         "facebook-books": "murmura.lab.sources.linked_subsets:FACEBOOK_BOOKS",
         "librarything": "murmura.lab.sources.librarything:LIBRARYTHING",
+        "gowalla": "murmura.lab.sources.graph_splits:GOWALLA",
+        "yelp18": "murmura.lab.sources.graph_splits:YELP18",
+        "amazon-book": "murmura.lab.sources.graph_splits:AMAZON_BOOK",
         "mnist": "murmura.lab.classification.mnist:MNIST",
         "celeba": "murmura.lab.classification.celeba:CELEBA",
     },
@@ -192,7 +195,7 @@ def recognise(folder: Path) -> Source:
     """The source a folder is shaped like: by its name first, then by the files in it."""
     known = every_source().values()
     by_name = [source for source in known if source.name == folder.name]
-    by_files = [source for source in known if not any("*" in file.name for file in source.files)]
+    by_files = [source for source in known if source.own_names]
     for source in [*by_name, *by_files]:
         if source.fits(folder):
             return source

@@ -17,6 +17,8 @@ from murmura.data.tables.side_file import SideFile
 from murmura.data.tables.text_file import TextFile, read_raw, read_text, unpacked
 from murmura.data.tables.text_table import interactions_of, left_out, read_table
 
+ANYBODYS = ("train.txt", "test.txt")  # names of files that many data sets have
+
 
 @dataclass(frozen=True)
 class SourceFile:
@@ -47,6 +49,11 @@ class Source:
     files_at: str | None = None  # or where the files lie one by one
     how: str = ""  # what to do when it cannot be downloaded
     like: Callable[[Path], Source | None] | None = None  # the source of another folder of such files
+
+    @property
+    def own_names(self) -> bool:
+        """Whether the names of its files are its own: those of others are told by what is in them."""
+        return not any("*" in file.name or file.name in ANYBODYS for file in self.files)
 
     def load(self, folder: Path, skip_bad: bool) -> Dataset:
         """The data set in a folder; where a required file is absent, says what to get and where to put it."""
@@ -124,7 +131,7 @@ class SourceFolder:
 
     def dataset(self, interactions: Interactions, catalogue: Catalogue) -> Dataset:
         """The finished data set, with everything that was noted on the way."""
-        return Dataset(self.source.name, interactions, catalogue, tuple(self.notes))
+        return Dataset(self.source.name, interactions, catalogue, tuple(self.notes), folder=self.path)
 
     def optional(self, name: str, layout: TextLayout | None = None) -> SideFile | None:
         """A file that adds knowledge about items, found out how it is cut or as said; its absence is noted."""

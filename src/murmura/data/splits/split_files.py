@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 from zipfile import BadZipFile
@@ -69,7 +69,7 @@ def _read_npz(path: Path) -> tuple[dict[str, Any], Any]:
     return about, part
 
 
-PARTS = (TRAIN, VALIDATION, TEST)
+PARTS, NOWHERE = (TRAIN, VALIDATION, TEST), 255
 USERS, ITEMS = ("user_id", "user", "userid"), ("item_id", "item", "itemid")
 
 
@@ -104,8 +104,9 @@ class GivenSplit:
     """A split that was made elsewhere: an `.npz` of `murmura data split`, or a folder of another tool's files.
 
     The folder has train.tsv and test.tsv, perhaps validation.tsv (Elliot, WarpRec), or NAME.train.inter,
-    NAME.test.inter, perhaps NAME.valid.inter (RecBole). Rows of the data that are in no file are left out; a
-    row of a file that the data does not have, or that is in two files, is refused.
+    NAME.test.inter, perhaps NAME.valid.inter (RecBole), or train.txt, test.txt, perhaps valid.txt (adjacency
+    lists). Rows of the data that are in no file are left out; a row of a file that the data does not have, or
+    that is in two files, is refused; only adjacency lists may repeat training rows for validation.
     """
 
     kind: Literal["given"] = "given"
@@ -113,10 +114,12 @@ class GivenSplit:
 
     def apply(self, data: Interactions) -> Split:
         """Give every row the part its file says."""
+        from murmura.data import adjacency
+
         path = Path(self.path)
         if path.suffix == ".npz":
             return load_split(path, data)
-        part: Bytes = np.full(len(data), 255, np.uint8)
+        part: Bytes = np.full(len(data), NOWHERE, np.uint8)
         codes = data.user.astype(np.int64) * data.n_items + data.item
         order = np.argsort(codes, kind="stable")
         for which, file in zip(PARTS, _files(path)):
@@ -125,14 +128,19 @@ class GivenSplit:
             wanted = _pairs(file, data)
             place = np.minimum(np.searchsorted(codes[order], wanted), len(codes) - 1)
             rows = order[place]
-            _refuse_strange(file, data, wanted, codes[rows], part[rows])
+            again = part[rows].copy()
+            if file.name == adjacency.VALIDATION:
+                again[again == TRAIN] = NOWHERE
+            _refuse_strange(file, data, wanted, codes[rows], again)
             part[rows] = which
-        kept = part != 255
+        kept = part != NOWHERE
         return Split(f"given({path.name})", data.rows(kept).compact(), part[kept])
 
 
 def _files(folder: Path) -> tuple[Path, Path | None, Path]:
     """The files of training, validation and test."""
+    from murmura.data import adjacency
+
     if not folder.is_dir():
         raise DataError(
             f"{folder}: a given split must be a folder of files or an .npz file, but it is neither."
@@ -143,6 +151,8 @@ def _files(folder: Path) -> tuple[Path, Path | None, Path]:
     if atomic:
         stem = atomic[0].name.removesuffix(".train.inter")
         train, validation, test = (folder / f"{stem}.{part}.inter" for part in ("train", "valid", "test"))
+    elif adjacency.has_adjacency(folder):
+        train, validation, test = (folder / name for name in adjacency.NAMES)
     else:
         train, validation, test = (folder / f"{part}.tsv" for part in ("train", "validation", "test"))
     for needed in (train, test):
@@ -153,6 +163,26 @@ def _files(folder: Path) -> tuple[Path, Path | None, Path]:
 
 def _pairs(file: Path, data: Interactions) -> Longs:
     """The pairs of a file as codes of the data."""
+    from murmura.data import adjacency
+
+    users, items, numbers = _adjacent(file) if file.name in adjacency.NAMES else _tabbed(file)
+    must = "be in the data, but is not; name the data the split was made of"
+    user = codes_in_file(file, data.users, users, numbers, "user", must)
+    item = codes_in_file(file, data.items, items, numbers, "item", must)
+    return user * data.n_items + item
+
+
+Pairs = tuple[Sequence[Any], Sequence[Any], Sequence[int]]  # users, items, and on which lines they stand
+
+
+def _adjacent(file: Path) -> Pairs:
+    from murmura.data import adjacency
+
+    found = adjacency.read_adjacency(read_text(file))
+    return found.user.tolist(), found.item.tolist(), found.line.tolist()
+
+
+def _tabbed(file: Path) -> Pairs:
     rows = [(number, line.split("\t")) for number, line in read_text(file).lines() if line.strip()]
     first = [field.partition(":")[0].lower() for field in rows[0][1]]
     if len(first) > 1 and first[0] in USERS and first[1] in ITEMS:
@@ -160,17 +190,14 @@ def _pairs(file: Path, data: Interactions) -> Longs:
     short = next((number for number, fields in rows if len(fields) < 2), None)
     if short is not None:
         raise DataError(f"{file}, line {short}: a row must be a user, a tab and an item, but has no tab.")
-    numbers = [number for number, _ in rows]
-    must = "be in the data, but is not; name the data the split was made of"
-    user = codes_in_file(file, data.users, [fields[0] for _, fields in rows], numbers, "user", must)
-    item = codes_in_file(file, data.items, [fields[1] for _, fields in rows], numbers, "item", must)
-    return user * data.n_items + item
+    users, items = ([fields[place] for _, fields in rows] for place in (0, 1))
+    return users, items, [number for number, _ in rows]
 
 
 def _refuse_strange(file: Path, data: Interactions, wanted: Longs, found: Longs, part: Bytes) -> None:
     reasons = {
         "must be a row of the data, but is not": found != wanted,
-        "is in two parts of the split": part != 255,
+        "is in two parts of the split": part != NOWHERE,
     }
     for why, wrong in reasons.items():
         if wrong.any():

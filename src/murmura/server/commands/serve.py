@@ -284,6 +284,7 @@ def _warn(setup: FederationSetup) -> None:
     if least < 100:
         say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)
     say(f"privacy: {setup.noise.sentence()}.")
+    say(f"bytes: {setup.device_costs().sentence()}.")
     if setup.admitter:
         say(f"who admits: the holder of the key {setup.admitter}")
     elif setup.admission == "invited":

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
+from murmura.channel.ledger import DeviceCosts, device_costs
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import EPSILON, EXACT, READABLE, WITHOUT_NOISE, ChannelSettings
 from murmura.core.contract import FederationInfo
@@ -83,6 +84,7 @@ class FederationSetup:
         self.timing.check()
         info, method = self.description.info, self.preset.algorithm()
         self.description.check_for(method)
+        method.check_size(info)
         if private := private_settings(method):
             raise SettingError(
                 f"everybody reads the settings of a federation, so they must hold nothing private, but "
@@ -122,6 +124,11 @@ class FederationSetup:
                 "--exact."
             )
         return itinerary
+
+    def device_costs(self) -> DeviceCosts:
+        """What each device will send and receive, before anything is known of what people have."""
+        method, schedule = self.preset.algorithm(), self.preset.schedule()
+        return device_costs(method, self.description.info, schedule, self.channel)
 
     def _check_noise(self, itinerary: Itinerary) -> None:
         """Refuse noise of more people than there are, and noise that leaves nothing to learn."""

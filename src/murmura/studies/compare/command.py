@@ -60,8 +60,8 @@ def compare(
     A model that fails has a row with its reason; the others go on, and the exit code is 1.
     """
     from murmura.engine.run_folder import Run
+    from murmura.studies.compare.comparison_plan import large_costs, with_noisy_rows, with_pooled_rows
     from murmura.studies.compare.comparison_plan import plan as planned
-    from murmura.studies.compare.comparison_plan import with_noisy_rows, with_pooled_rows
     from murmura.studies.compare.folder import BY_DAYS
     from murmura.studies.compare.run import saved_models
     from murmura.studies.compare.weak_defaults import below_mostpop
@@ -75,7 +75,7 @@ def compare(
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
     plan, drowned = with_noisy_rows(with_pooled_rows(plan))
-    for line in (*plan.left_in_place(), *drowned):
+    for line in (*plan.left_in_place(), *drowned, *large_costs(plan)):
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     options.refuse_classifiers(plan, cluster)

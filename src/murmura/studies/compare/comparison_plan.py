@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from murmura.channel.ledger import EXPOSED
 from murmura.core.catalogue import Dataset
 from murmura.core.channel import EPSILON, ChannelSettings, NoiseForecast
 from murmura.core.consent import Consent
-from murmura.core.errors import SettingError, said_of
+from murmura.core.errors import DataError, SettingError, said_of
 from murmura.core.settings import as_dict, field_names
 from murmura.engine.prepared import PreparedData, prepare
 from murmura.engine.protocol import protocol
@@ -311,6 +312,18 @@ def with_noisy_rows(plan: Comparison) -> tuple[Comparison, list[str]]:
         else:
             rows.append(row)
     return replace(plan, entries=(*plan.entries, *rows)), left_out
+
+
+def large_costs(plan: Comparison) -> list[str]:
+    """A line for each federated model that costs a device more than a phone would like, before it is sent."""
+    from murmura.runtimes.simulation import simulated
+
+    said = []
+    for entry in (one for one in plan.entries if one.model in ALGORITHMS):
+        with suppress(SettingError, DataError):  # whose sentence is that of its failure
+            costs = simulated(entry.model, entry.settings).device_costs(plan.prepared.split.train, plan.seed)
+            said += [f"{entry.label}: {costs.sentence()}."] if costs.large else []
+    return said
 
 
 def _exact(entry: ComparisonEntry) -> bool:

@@ -1,0 +1,1 @@
+"""Neighbours of items from sums that follow a history, not the catalogue. Ours."""
