@@ -51,3 +51,9 @@ def test_large_data_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("murmura.studies.compare.weak_defaults.MOST_ROWS", 10)
     assert MOST_ROWS > 10
     assert said(crowded(), {"bpr-mf": {}}) == []
+
+
+def test_nothing_is_tried_where_a_split_has_no_validation_part() -> None:
+    data = small_world()
+    assert not plan(data, "default:validation=0", {"bpr-mf": {}}).prepared.split.has_validation
+    assert list(below_mostpop(plan(data, "default:validation=0", {"bpr-mf": {}}))) == []

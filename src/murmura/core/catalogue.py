@@ -123,11 +123,16 @@ class Split:
         """The test part: opened once, after every choice has been made."""
         return self.data.rows(self.part == TEST)
 
+    @property
+    def has_validation(self) -> bool:
+        """Whether settings can be chosen on it."""
+        return bool((self.part == VALIDATION).any())
+
     def selection(self) -> Split:
         """The split to choose settings on: training minus validation, scored on validation."""
         inside = self.part != TEST
         parts = np.where(self.part[inside] == VALIDATION, TEST, TRAIN).astype(np.uint8)
-        if not (parts == TEST).any():
+        if not self.has_validation:
             raise DataError(
                 f"choosing settings needs a validation part, but the split '{self.name}' has none; "
                 "give the split a validation share above 0."

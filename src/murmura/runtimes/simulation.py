@@ -125,6 +125,7 @@ class FederatedMethod(Method):
     def device_costs(self, train: Interactions, seed: int) -> DeviceCosts:
         """What a device of this federation would send and receive, where everybody shares all."""
         algorithm, groups = self.preset.algorithm(), self.groups(train, seed)
+        refuse_unfit(algorithm, train)
         info = federation_info(algorithm, train, None if groups is None else groups.of)
         if (counts := algorithm.expected_counts(train)) is not None:
             info = replace(info, counts=counts)

@@ -19,7 +19,8 @@ def below_mostpop(plan: Comparison) -> Iterator[str]:
     Kept and given settings are not tried, nor what adds noise, nor an equivalent of another row.
     """
     rules, entries = plan.prepared.protocol, [entry for entry in plan.entries if _by_default(entry)]
-    if not entries or rules.scores != "lists" or len(plan.prepared.split.train) > MOST_ROWS:
+    split = plan.prepared.split
+    if not entries or rules.scores != "lists" or len(split.train) > MOST_ROWS or not split.has_validation:
         return
     selection, metric = plan.prepared.selection(), f"nDCG@{rules.cutoffs[0]}"
     popular = TrialJob("mostpop", {}, metric, plan.seed)

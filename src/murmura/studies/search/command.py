@@ -42,9 +42,9 @@ def search(
     An interrupted search goes on with the same flags and --out. `murmura evaluate FOLDER` then opens the test
     part for the choice; after that the folder searches no more.
     """
+    team = options.team(workers, cluster, cluster_tls)
     if not config.search or not (grid or config.space):
         raise SettingError("search needs --model and at least one --grid KEY=V,V or --space KEY=LOW:HIGH.")
-    team = options.team(workers, cluster, cluster_tls)
     from murmura.studies.search.run import search_run
 
     connected, config = options.tracker(log), config.with_grid(grid).whole(options.one_order(order))
