@@ -37,7 +37,7 @@ COMMANDS: Registry[Command] = Registry(
         "recommend": "murmura.studies.recommend.command:recommend",
         "report": "murmura.cli.report:report",
         "export": "murmura.studies.evaluate.command:export",
-        "check-leaks": "murmura.studies.leaks.command:check_leaks",
+        "check-leaks": "murmura.lab.leaks.command:check_leaks",
         "privacy": "murmura.lab.privacy_plan.command:privacy_app",
         "simulate": "murmura.runtimes.command:simulate",
         "data": "murmura.data.command:data_app",
