@@ -31,7 +31,7 @@ COMMANDS: Registry[Command] = Registry(
         "evaluate": "murmura.studies.evaluate.command:evaluate",
         "compare": "murmura.studies.compare.command:compare",
         "search": "murmura.studies.search.command:search",
-        "study": "murmura.studies.study.command:study",
+        "study": "murmura.lab.study.command:study",
         "blend": "murmura.lab.blend.command:blend",
         "sweep": "murmura.lab.sweep.command:sweep",
         "recommend": "murmura.studies.recommend.command:recommend",
