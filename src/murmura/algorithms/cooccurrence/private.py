@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.cooccurrence.counting import CountingMethod
-from murmura.algorithms.cooccurrence.item_model import WeightBlend
+from murmura.algorithms.cooccurrence.item_model import CountingMethod, WeightBlend
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE, EARLIER
 from murmura.algorithms.cooccurrence.suspicious_items import (
     alarm_sentence,
