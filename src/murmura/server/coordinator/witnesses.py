@@ -144,8 +144,8 @@ def _check_numbers(manifest: Manifest, newest: int) -> None:
     """Refuse what no coordinator can have opened by now: rounds are fewer than manifests."""
     if manifest.round > manifest.serial or manifest.window > newest:
         raise forged(
-            f"manifest {manifest.serial} must be of a round up to its own number and of a window up to "
-            f"{newest}, but is of round {manifest.round} and window {manifest.window}."
+            f"manifest {manifest.serial} must be of a round up to it and of a window up to {newest}, but is of "
+            f"round {manifest.round} and window {manifest.window}."
         )
 
 
