@@ -29,8 +29,8 @@ from murmura.core.update import SparseRows, Update
 from murmura.device.http_transport import HttpTransport
 from murmura.engine.federation import server_step
 from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.kernels.proofs.exact_items import PairedItems
 from murmura.kernels.proofs.field import Elements, added, subtracted
-from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.server.aggregator import collection
 from murmura.server.aggregator.collection import CollectedRound
 from murmura.wire import wire

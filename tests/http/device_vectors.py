@@ -32,7 +32,7 @@ from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 from murmura.device.journal import Journal, JournalEntry
 from murmura.engine.visit import visit
-from murmura.kernels.ranked_items import RankedItems
+from murmura.kernels.proofs.pair_words import RankedItems
 from tests.http.device_world import (
     CHANNEL,
     COHORT,

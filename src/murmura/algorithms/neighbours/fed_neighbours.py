@@ -25,8 +25,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from murmura.algorithms.cooccurrence.counting import CountingMethod, evenly
-from murmura.algorithms.cooccurrence.item_model import rarest_rows
+from murmura.algorithms.cooccurrence.item_model import CountingMethod, evenly, rarest_rows
 from murmura.algorithms.neighbours import item_lists
 from murmura.algorithms.neighbours.row_numbers import CandidateCounters, PersonWeights, SketchNumbers, Weight
 from murmura.algorithms.preset import Preset
