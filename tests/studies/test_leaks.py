@@ -18,8 +18,7 @@ from murmura.core.errors import LeakError
 from murmura.core.interactions import Interactions
 from murmura.engine.prepared import Sealed
 from murmura.engine.run_folder import Run
-from murmura.evaluation.significance import chance_of
-from murmura.lab.leaks.check import LeakCheck, check_leaks
+from murmura.lab.leaks.check import LeakCheck, chance_of, check_leaks
 from murmura.lab.leaks.isolated_process import isolated
 from murmura.lab.papers.experiments import read_experiment
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce

@@ -55,7 +55,6 @@ from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.proofs.field import ELEMENT_BYTES, Elements
 
-SKETCHES = ("sketch", "sketch-2")
 MODEL = ("neighbours", "similarity")  # what a device ranks with
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from murmura.core.arrays import Ints
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.errors import MissingExtraError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Method, RankedLists
@@ -24,7 +24,6 @@ from murmura.engine.experiment import list_rows
 from murmura.engine.prepared import FILE as OPENED
 from murmura.engine.prepared import PreparedData, Selection
 from murmura.engine.run_folder import Run, environment
-from murmura.evaluation.significance import chance_of
 from murmura.lab.leaks.isolated_process import Call, isolated
 from murmura.studies.evidence import Evidence
 from murmura.studies.methods import method
@@ -38,6 +37,7 @@ Found = tuple[LeakVerdict, str]  # and why
 UNLIKELY = 1e-6  # a clean sampler is called leaky in at most this share of checks
 ENOUGH = 60.0  # expected held-out draws: then drawing none has a chance of 2 e^-60
 MOST_DRAWS = 2_000_000
+STEEPEST = 60.0  # |t| at most: e^-60 stands for "never"
 
 
 def same_versions(run: Run) -> bool:
@@ -167,6 +167,29 @@ def _negatives(ready: Method, prepared: PreparedData, seed: int) -> Found | None
     if chance < UNLIKELY:
         return "leak", f"{said}: chance at most {chance:.1g}"
     return ("unproven", f"{said}: too few to tell") if chance_of(0, n, p) >= UNLIKELY else ("clean", said)
+
+
+def chance_of(hits: int, n: Longs, p: Floats) -> float:
+    """An upper bound of the chance that Σ Binomial(n_u, p_u) is as far from its mean as `hits`: two-sided.
+
+    It holds for every number of draws, without a normal approximation. Chernoff (1952): for a sum S of
+    independent coins, P(S >= s) <= exp(Σ log(1 - p + p e^t) - t s) for every t >= 0, and P(S <= s) likewise for
+    every t <= 0; the best t is looked for, and any t gives a true bound.
+    """
+    from scipy.optimize import minimize_scalar
+
+    n, p = np.asarray(n, np.float64), np.asarray(p, np.float64)
+    mean = float(n @ p)
+    if hits == mean:
+        return 1.0
+
+    def exponent(t: float) -> float:
+        return float(n @ np.log1p(p * np.expm1(t))) - t * hits
+
+    side = (0.0, STEEPEST) if hits > mean else (-STEEPEST, 0.0)
+    found = minimize_scalar(exponent, bounds=side, method="bounded", options={"xatol": 1e-9})
+    one_sided = min(0.0, float(found.fun), exponent(side[0]), exponent(side[1]))
+    return min(1.0, 2.0 * float(np.exp(one_sided)))
 
 
 def _argmax(evidence: Evidence) -> Found:

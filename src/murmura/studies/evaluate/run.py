@@ -54,9 +54,7 @@ class EvaluateConfig(ProtocolConfig):
     data: ListsData
     candidates: Count | None = None
     # Of the file of lists.
-    form: Annotated[Literal["auto", "murmura", "trec", "elliot", "warprec", "recbole"], Flag("--format")] = (
-        "auto"
-    )
+    form: Annotated[Form, Flag("--format")] = "auto"
     # Cut-offs of the metrics; default the protocol's.
     cutoffs: Annotated[tuple[Count, ...] | None, Flag("--at", "K[,K]", parse_cutoffs)] = None
     # Metrics by name; default P,R,nDCG,IC,G for lists.
