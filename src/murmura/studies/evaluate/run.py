@@ -31,8 +31,8 @@ from murmura.engine.run_folder import LISTS, MODEL, Run
 from murmura.evaluation.measure import Evaluation, check_cutoffs
 from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.configuration import DataConfig, ProtocolConfig
+from murmura.studies.evidence import Evidence
 from murmura.studies.fit.run import read_config
-from murmura.studies.leaks.check import Evidence
 from murmura.studies.scorer import Scorer, open_folder, record_origin
 from murmura.studies.search.folder import SearchFolder, measured
 
