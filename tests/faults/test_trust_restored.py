@@ -26,6 +26,7 @@ from murmura.wire.refusals import RefusedError
 from murmura.wire.signed_records import ServerKey
 from murmura.wire.transport import ask
 from tests.faults.malice import logged, ordered
+from tests.faults.test_trust_counts import CHANNEL, SUMS, data
 from tests.http.copied import TRAINING, Copied, played
 from tests.http.network import entropy, people
 from tests.http.test_log_lost import confirmed
@@ -185,6 +186,26 @@ def test_an_invitation_that_was_taken_back_does_not_come_back_with_a_copy(
         for desk in desks:
             assert desk.revocations(world.coordinator.rounds.terms) == [signed]
         assert len(world.coordinator.rounds.store.registered()) == 11
+
+    asyncio.run(scenario())
+
+
+def test_an_aggregator_that_forgot_who_was_counted_waits_for_the_next_window(tmp_path: Path) -> None:
+    world = Copied(tmp_path, data(), "fed-ease", SUMS, CHANNEL)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        world.copy("older")
+        await world.one_round(devices)
+        world.restore("older", "seed")
+        await world.turn()
+        assert "must know who was counted" in world.coordinator.rounds.trouble
+        await world.turn()
+        assert world.coordinator.rounds.waits_until == world.coordinator.rounds.terms.windows.ends(0)
+        world.clock.now = world.coordinator.rounds.waits_until + 1
+        await world.rounds(devices, 1)
+        phases = [Manifest.decode(content).phase for content in _manifests(world)]
+        assert phases[-2:] == phases[:2]  # everybody is counted again, then pairs are asked
 
     asyncio.run(scenario())
 

@@ -78,7 +78,7 @@ from murmura.kernels.item_weights import cut_negative
 from murmura.kernels.proofs.field import ELEMENT_BYTES, Elements
 from murmura.kernels.proofs.pair_words import RankedItems
 
-MOST_BYTES = 250e6  # of one release that a device may send, or receive
+MOST_BYTES = 400e6  # of one release that a device may send, or receive: the weights of 10,000 items
 SAFE = 5  # below it a release says how many items have fewer owners
 COUNTERS, DIRECTIONS = "cut counters", "cut directions"  # of what the server keeps to itself: how many
 BREACHES = {
