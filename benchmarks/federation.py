@@ -26,13 +26,13 @@ from benchmarks.sides import Benchmark, Skipped, Work
 from murmura.core.consent import Permission
 from murmura.data.sources.synthetic import synth
 from murmura.device.enrolment import about
+from murmura.device.http_transport import HttpTransport
 from murmura.device.simulated import RoundReport, SimulatedDevices, register_devices, run_devices
 from murmura.device.trust import agreed_terms
 from murmura.device.visits import ManifestEvents
 from murmura.server.admissions import FILE, Admitter
 from murmura.server.database import ServerDatabase
 from murmura.wire.admission import OwnAdmission
-from murmura.wire.http_transport import HttpTransport
 from murmura.wire.refusals import UnreachableError
 
 MURMURA = [sys.executable, "-c", "from murmura.cli.app import main; main()"]

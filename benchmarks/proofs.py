@@ -38,12 +38,10 @@ from murmura.core.arrays import Longs
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Words
 from murmura.kernels.proofs.circuit import ProvenVector
-from murmura.kernels.proofs.counted_items import CountedItems
+from murmura.kernels.proofs.exact_items import CountedItems, PairedItems
 from murmura.kernels.proofs.field import add_into
-from murmura.kernels.proofs.pair_words import PairWords
-from murmura.kernels.proofs.paired_items import PairedItems
+from murmura.kernels.proofs.pair_words import PairWords, RankedItems
 from murmura.kernels.proofs.weighted_items import WeightedPairs
-from murmura.kernels.ranked_items import RankedItems
 from murmura.runtimes.simulation import simulated
 
 LEAST, EPSILON = 5, 4.0

@@ -23,8 +23,7 @@ import numpy as np
 from benchmarks.exact_sums import pairs_of, write_figures
 from murmura.algorithms import algorithm
 from murmura.algorithms.cooccurrence.cooccurrence import SAFE
-from murmura.algorithms.cooccurrence.counting import evenly
-from murmura.algorithms.cooccurrence.item_model import rarest_rows, telling
+from murmura.algorithms.cooccurrence.item_model import evenly, rarest_rows, telling
 from murmura.core.arrays import Bools, Longs
 from murmura.core.contract import FederationInfo
 from murmura.core.interactions import Interactions

@@ -180,7 +180,7 @@ def test_dense_pairs_of_a_large_catalogue_are_refused_before_the_counts(name: st
     with pytest.raises(SettingError, match=r"memory_gb must be at least 20\.2 for the weights between 40981"):
         method.check_size(info)
     enough = algorithm(name)(memory_gb=30.0).algorithm()
-    with pytest.raises(SettingError, match=r"at most 250 MB in one release, .* or take fed-neighbours"):
+    with pytest.raises(SettingError, match=r"at most 400 MB in one release, .* or take fed-neighbours"):
         enough.check_size(replace(info, counts=np.full(40_981, 20, np.int64)))
 
 

@@ -18,7 +18,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.schedule import Schedule
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
-from murmura.kernels.ranked_items import RankedItems
+from murmura.kernels.proofs.pair_words import RankedItems
 from murmura.lab import unlearning
 from murmura.lab.unlearning import unlearned
 from murmura.runtimes.inprocess import InProcess

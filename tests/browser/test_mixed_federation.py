@@ -13,12 +13,12 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.channel.consent_draws import StickyRecord, client_consent
-from murmura.channel.journal import NAME, Journal
 from murmura.channel.phase_chains import chain
 from murmura.core.codec import encode_model
 from murmura.core.contract import History, RoundContext
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets
+from murmura.device.journal import NAME, Journal
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.visit import visit

@@ -9,10 +9,9 @@ from functools import cache
 import numpy as np
 
 from murmura.kernels.proofs.circuit import RangeBits, elements
-from murmura.kernels.proofs.counted_items import CountedItems
+from murmura.kernels.proofs.exact_items import CountedItems, PairedItems
 from murmura.kernels.proofs.field import MODULUS, Elements
 from murmura.kernels.proofs.pair_words import PairWords
-from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.kernels.proofs.weighted_items import WeightedCounts, WeightedPairs
 from tests.channel.plain_circuits import Row, rows
 from tests.channel.proven_worlds import CAP, World

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from murmura.kernels.proofs.circuit import ProvenVector, weights_below
-from murmura.kernels.proofs.counted_items import CountedItems
+from murmura.kernels.proofs.exact_items import CountedItems, PairedItems
 from murmura.kernels.proofs.pair_words import PairWords
-from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.kernels.proofs.weighted_items import WeightedCounts, WeightedPairs
 from tests.channel.plain_proofs import FIELD64, Call, Gadget, PrimeField, product_sum
 

@@ -23,10 +23,9 @@ from murmura.channel.proven_shares import ProvenUpload, answer, check_bytes, dec
 from murmura.core.arrays import Longs
 from murmura.core.errors import FederationError
 from murmura.kernels.proofs.circuit import ProvenVector, prove, query
-from murmura.kernels.proofs.counted_items import CountedItems
+from murmura.kernels.proofs.exact_items import CountedItems, PairedItems
 from murmura.kernels.proofs.field import MODULUS, Elements, subtracted
 from murmura.kernels.proofs.pair_words import PairWords
-from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.kernels.proofs.weighted_items import WeightedCounts, WeightedPairs
 
 SKIPS = (

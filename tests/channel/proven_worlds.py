@@ -9,10 +9,9 @@ import numpy as np
 
 from murmura.core.arrays import Longs
 from murmura.kernels.proofs.circuit import ProvenVector
-from murmura.kernels.proofs.counted_items import CountedItems
+from murmura.kernels.proofs.exact_items import CountedItems, PairedItems
 from murmura.kernels.proofs.field import MODULUS, Elements
 from murmura.kernels.proofs.pair_words import PairWords
-from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.kernels.proofs.weighted_items import WeightedCounts, WeightedPairs
 
 ITEMS, RANKS, CAP, LARGEST, HEAVIEST = 17, 11, 6, 1 << 10, 300

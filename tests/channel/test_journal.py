@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from murmura.channel.journal import START, Journal, JournalEntry, VerifiedJournal
 from murmura.cli.app import app
 from murmura.core.errors import DataError, MurmuraError
 from murmura.device.folder import DeviceFolder
+from murmura.device.journal import START, Journal, JournalEntry, VerifiedJournal
 from tests.hypothesis_profiles import examples
 
 

@@ -103,7 +103,7 @@ def test_the_announced_bytes_are_those_of_a_key() -> None:
         bins = Bins(items, cap)
         halves = KeyHalves(KeyRows(items, cap, width, (), True))
         assert halves.half_bytes == 32 + halves.public_bytes == bins.key_bytes(1 + width)
-        assert halves.start().nbytes == bins.accumulator_bytes(1 + width)
+        assert halves.start().nbytes == 8 * bins.places * (1 + width)
 
 
 def test_more_than_the_cap_and_other_rows_are_refused_before_anything_leaves() -> None:

@@ -9,9 +9,8 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from murmura.core.arrays import Longs
-from murmura.kernels.proofs.counted_items import CountedItems
+from murmura.kernels.proofs.exact_items import CountedItems, PairedItems
 from murmura.kernels.proofs.pair_words import PairWords
-from murmura.kernels.proofs.paired_items import PairedItems
 from tests.channel.plain_circuits import Plain, PlainCounted, PlainPaired
 from tests.channel.plain_proofs import PrimeField, accepts, prove, query
 

@@ -24,7 +24,7 @@ from murmura.core.rng import Rng
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.proofs.circuit import accepts, prove, query
 from murmura.kernels.proofs.field import MODULUS, Elements, subtracted
-from murmura.kernels.ranked_items import RankedItems
+from murmura.kernels.proofs.pair_words import RankedItems
 
 LISTED = np.array([0, 2, 3, 5, 7, 8, 11], np.int32)
 ITEMS, PEOPLE, DEVICES, CAP = 12, 2, 30, 5

@@ -27,10 +27,9 @@ from murmura.channel.shares import key_stream
 from murmura.core.arrays import Longs
 from murmura.core.errors import FederationError
 from murmura.kernels.proofs.circuit import ProvenVector
-from murmura.kernels.proofs.counted_items import CountedItems
+from murmura.kernels.proofs.exact_items import CountedItems, PairedItems
 from murmura.kernels.proofs.field import MODULUS, Elements, added, subtracted
 from murmura.kernels.proofs.pair_words import PairWords
-from murmura.kernels.proofs.paired_items import PairedItems
 from tests.channel.false_vectors import false_vectors
 from tests.channel.proof_vectors import proof_vectors
 from tests.channel.proven_worlds import CAP, KINDS, drawn, world

@@ -9,7 +9,9 @@ import pytest
 
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.channel.field_shares import expand_numbers
+from murmura.channel.ledger import device_costs
 from murmura.channel.noise import SMALLEST, simulated_noise
+from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.phase_chains import chain
 from murmura.channel.proof_keys import ProofKey, ProvenReport
 from murmura.channel.proven_shares import ProvenUpload, answer, decide
@@ -20,6 +22,7 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
 from murmura.core.rng import Rng
+from murmura.core.schedule import Schedule
 from murmura.core.update import Update
 from murmura.kernels.proofs.field import MODULUS, Elements
 from murmura.kernels.proofs.weighted_items import off_diagonal
@@ -145,3 +148,18 @@ def test_noise_too_small_to_be_gaussian_is_refused() -> None:
 def test_where_no_proof_is_possible_the_sum_is_rounded() -> None:
     declared = METHOD.phases(INFO)[0]
     assert isinstance(chain(replace(SECURE, channel="readable"), declared, INFO, DEVICES), RoundedChain)
+
+
+@pytest.mark.parametrize("people", [1, 2])
+@pytest.mark.parametrize("epsilon", [None, 4.0])
+def test_what_a_device_is_told_it_sends_is_what_it_sends(people: int, epsilon: float | None) -> None:
+    """A word of the pairs holds several counters, and everybody's counts are proved one by one."""
+    listed = np.arange(300, dtype=np.int32)
+    info = FederationInfo(300, listed, 2000, 60_000, people=people, counts=np.arange(300))
+    settings, method = replace(SECURE, epsilon=epsilon), PrivateCooccurrence()
+    phases = method.phases(info)
+    noise = NoiseTerms.of(settings, phases, {one.name: 1 for one in phases}, info.clients)
+    *told, _ = device_costs(method, info, Schedule(), settings).exchanges
+    for cost, phase in zip(told, phases, strict=True):
+        made = chain(settings, phase, info, info.clients, noise.of_phase(phase.name))
+        assert (cost.up, cost.phase) == (made.upload_bytes, phase.name)

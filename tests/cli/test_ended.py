@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for the processes in /proc"),
 ]
 APART = """
-from murmura.studies.leaks.isolated_process import isolated
+from murmura.lab.leaks.isolated_process import isolated
 with isolated([]) as call:
     call(exec, "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(3600)")
 """

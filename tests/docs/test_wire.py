@@ -14,7 +14,7 @@ from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
 from murmura.kernels.proofs.field import MODULUS as P
-from murmura.kernels.ranked_items import RankedItems
+from murmura.kernels.proofs.pair_words import RankedItems
 from murmura.server.endpoints import AGGREGATOR, COORDINATOR
 from murmura.wire import wire
 from murmura.wire.log import LogHead

@@ -33,13 +33,13 @@ from murmura.core.rng import Rng, Words, client_secrets, server_secret
 from murmura.device.device import Device, VisitOutcome
 from murmura.device.download_cache import DownloadCache
 from murmura.device.enrolment import register
+from murmura.device.http_transport import HttpTransport
 from murmura.device.storage import Identity, InMemoryStorage
 from murmura.device.trust import fetch_terms
 from murmura.engine.visit import visit
 from murmura.server.coordinator.setup import FederationSetup, RoundTiming
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.description import FederationDescription
-from murmura.wire.http_transport import HttpTransport
 from murmura.wire.manifest import LARGEST_ENVELOPE, Manifest
 from murmura.wire.refusals import RefusedError, UnreachableError
 from murmura.wire.signed_records import ServerKey

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from murmura.channel import key_pairs
 from murmura.core.files import write_whole
-from murmura.wire.http_transport import HttpTransport
+from murmura.device.http_transport import HttpTransport
 from murmura.wire.refusals import UnreachableError
 from murmura.wire.signed_records import ServerKey
 from tests.faults.launcher import CLOCK, RATE_CLOCK, Fate, moved_clock, run, seconds_in

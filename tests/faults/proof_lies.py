@@ -14,9 +14,8 @@ from murmura.channel.proven_shares import ProvenUpload
 from murmura.device import device as device_module
 from murmura.device import upload as upload_module
 from murmura.kernels.proofs.circuit import ProvenVector
-from murmura.kernels.proofs.counted_items import CountedItems
+from murmura.kernels.proofs.exact_items import CountedItems, PairedItems
 from murmura.kernels.proofs.field import ELEMENT_BYTES, MODULUS, Elements
-from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.kernels.proofs.weighted_items import WeightedCounts, WeightedPairs
 
 Lie = Callable[[ProvenVector, Elements], Elements]

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel.journal import JournalEntry
 from murmura.channel.ring import Ring
 from murmura.channel.rounded_chain import rounded_chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import FederationError, RunError, SettingError
 from murmura.device.enrolment import register
+from murmura.device.http_transport import HttpTransport
+from murmura.device.journal import JournalEntry
 from murmura.device.storage import DeviceMemory
 from murmura.device.trust import fetch_terms
 from murmura.wire.admission import OwnAdmission
-from murmura.wire.http_transport import HttpTransport
 from murmura.wire.refusals import RefusedError
 from murmura.wire.wire import REPORT_HEADER
 from tests.faults.federation import LONG, PEOPLE, Plain, book, current_model, options, persist, scene

@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 
 from murmura.device.folder import DeviceFolder
+from murmura.device.http_transport import HttpTransport
 from murmura.device.trust import fetch_terms
 from murmura.wire.admission import Invitation, OwnAdmission
-from murmura.wire.http_transport import HttpTransport
 from tests.faults.canary import nothing_of_one_person
 from tests.faults.federation import (
     LONG,

@@ -21,10 +21,10 @@ from murmura.core.contract import History
 from murmura.device.device import Device
 from murmura.device.download_cache import DownloadCache
 from murmura.device.enrolment import register
+from murmura.device.http_transport import HttpTransport
 from murmura.device.storage import Identity, InMemoryStorage
 from murmura.device.trust import fetch_terms
 from murmura.wire.admission import OwnAdmission
-from murmura.wire.http_transport import HttpTransport
 from murmura.wire.transport import REPLY_BYTES, HttpReply
 from tests.faults.federation import persist
 from tests.faults.machines import MINIMUM, Machines

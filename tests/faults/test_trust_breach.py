@@ -26,14 +26,14 @@ from murmura.core.arrays import Longs
 from murmura.core.contract import FederationInfo, Total
 from murmura.core.rng import Rng, server_secret
 from murmura.core.update import SparseRows, Update
+from murmura.device.http_transport import HttpTransport
 from murmura.engine.federation import server_step
 from murmura.kernels.proofs.circuit import ProvenVector
+from murmura.kernels.proofs.exact_items import PairedItems
 from murmura.kernels.proofs.field import Elements, added, subtracted
-from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.server.aggregator import collection
 from murmura.server.aggregator.collection import CollectedRound
 from murmura.wire import wire
-from murmura.wire.http_transport import HttpTransport
 from murmura.wire.transport import ask, bearer
 from tests.faults.federation import EVERY, ITEMS, LONG, PEOPLE, ROWS, SEED, Crowd, Scene, Written, likes
 from tests.faults.launcher import Fate

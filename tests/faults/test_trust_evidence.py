@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from murmura.channel.journal import Journal
 from murmura.core.consent import Permission
 from murmura.core.errors import DataError
 from murmura.device import folder as folder_module
 from murmura.device.folder import DeviceFolder
+from murmura.device.journal import Journal
 from murmura.device.storage import RECEIPTS, DeviceMemory, read_receipts
 from murmura.server.coordinator.setup import RoundTiming
 from tests.cli.processes import murmura

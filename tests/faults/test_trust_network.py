@@ -23,10 +23,10 @@ import pytest
 
 from murmura.cli.console import CONSOLE
 from murmura.core.errors import SettingError
+from murmura.device import http_transport
 from murmura.device.commands.federation_options import Others
+from murmura.device.http_transport import HttpTransport
 from murmura.server.http.serving import LOOPBACK, ListenAddress, proxy_networks
-from murmura.wire import http_transport
-from murmura.wire.http_transport import HttpTransport
 from murmura.wire.refusals import RefusedError, UnreachableError
 from murmura.wire.transport import REPLY_BYTES, bearer, is_loopback
 from tests.http.certificates import NAME, certificate

@@ -13,19 +13,23 @@ from pathlib import Path
 
 import pytest
 
+from murmura.core.errors import RunError
 from murmura.server.aggregator import commitments
 from murmura.server.aggregator.commitments import LogWitness
+from murmura.server.coordinator import witnesses
 from murmura.server.coordinator.coordinator import Coordinator
 from murmura.server.database import ServerDatabase, copy_database
 from murmura.server.loopback import COORDINATOR, SEED, VECTOR
-from murmura.wire.log import manifest_entry, pack_entries
+from murmura.wire.log import manifest_entry, model_entry, pack_entries
 from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import RefusedError
 from murmura.wire.signed_records import ServerKey
 from murmura.wire.transport import ask
 from tests.faults.malice import logged, ordered
+from tests.faults.test_trust_counts import CHANNEL, SUMS, data
 from tests.http.copied import TRAINING, Copied, played
 from tests.http.network import entropy, people
+from tests.http.test_log_lost import confirmed
 
 AGGREGATORS = ("seed", "vector")
 
@@ -180,8 +184,105 @@ def test_an_invitation_that_was_taken_back_does_not_come_back_with_a_copy(
         await world.rounds(devices[1:], 1)
         desks = [world.coordinator._desk, *(one.desk for one in world.aggregators.values())]
         for desk in desks:
-            assert desk.revocations == [signed]
+            assert desk.revocations(world.coordinator.rounds.terms) == [signed]
         assert len(world.coordinator.rounds.store.registered()) == 11
+
+    asyncio.run(scenario())
+
+
+def test_an_aggregator_that_forgot_who_was_counted_waits_for_the_next_window(tmp_path: Path) -> None:
+    world = Copied(tmp_path, data(), "fed-ease", SUMS, CHANNEL)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        world.copy("older")
+        await world.one_round(devices)
+        world.restore("older", "seed")
+        await world.turn()
+        assert "must know who was counted" in world.coordinator.rounds.trouble
+        await world.turn()
+        assert world.coordinator.rounds.waits_until == world.coordinator.rounds.terms.windows.ends(0)
+        world.clock.now = world.coordinator.rounds.waits_until + 1
+        await world.rounds(devices, 1)
+        phases = [Manifest.decode(content).phase for content in _manifests(world)]
+        assert phases[-2:] == phases[:2]  # everybody is counted again, then pairs are asked
+
+    asyncio.run(scenario())
+
+
+def test_what_an_earlier_admitter_has_taken_back_stops_nobody(tmp_path: Path) -> None:
+    """Other terms name another admitter, who has not signed the old revocations: they hold where they are."""
+    world = Copied(tmp_path, people(10), settings=TRAINING)
+
+    async def scenario() -> None:
+        devices = await played(world)
+        own = devices[0].identity.admission
+        assert own is not None
+        keys = own.key.public
+        signed = ServerKey(world.servers.admitter.private).sign("revocation", keys) + keys
+        for url in (COORDINATOR, SEED, VECTOR):
+            await ask(world.network, "POST", f"{url}/revocations", signed)
+        after = ServerKey(entropy(77)(32))
+        world.servers.admitter = after
+        world.servers.setup = replace(world.servers.setup, admitter=after.public.hex())
+        world.servers.close()
+        world.start()
+        terms = await confirmed(world)
+        await world.turn()
+        assert world.coordinator.rounds.trouble == ""
+        assert not world.coordinator.rounds._pair.restored
+        assert world.aggregators["seed"].desk.revocations(terms) == []
+        assert keys in world.aggregators["seed"].desk._revoked
+
+    asyncio.run(scenario())
+
+
+async def invented(world: Copied, round: int, window: int) -> None:
+    """The seed aggregator adds a round that nobody opened to its log; the coordinator starts again."""
+    await played(world)
+    last = Manifest.decode(_manifests(world)[-1])
+    more = replace(last, serial=last.serial + 1, previous=last.hash.hex(), round=round, window=window)
+    seed = world.aggregators["seed"]
+    await caught_up(world)
+    entries = [manifest_entry(more.encode()), model_entry(more.serial, bytes(32))]
+    seed.witness.append(seed.terms, len(seed.witness), entries)
+    world.servers.start_coordinator()
+
+
+FOREVER = [(2**32 - 1, 0), (4, 10**6)]  # no round has a higher number; no window comes before
+
+
+@pytest.mark.parametrize(("round", "window"), FOREVER)
+def test_invented_entries_that_nobody_could_go_on_after_are_not_taken_over(
+    tmp_path: Path, round: int, window: int
+) -> None:
+    world = Copied(tmp_path, people(10), settings=TRAINING)
+
+    async def scenario() -> None:
+        await invented(world, round, window)
+        before = world.entries
+        with pytest.raises(RunError, match=f"is of round {round} and window {window}"):
+            await world.turn()
+        assert world.entries == before
+        assert len(world.aggregators["vector"].witness) == before
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("round", "window"), FOREVER)
+def test_a_coordinator_that_takes_them_over_never_opens_a_round_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, round: int, window: int
+) -> None:
+    world = Copied(tmp_path, people(10), settings=TRAINING)
+    monkeypatch.setattr(witnesses, "_check_numbers", lambda *_: None)
+
+    async def scenario() -> None:
+        await invented(world, round, window)
+        for _ in range(5):
+            with suppress(RefusedError):
+                await world.turn()
+            world.clock.now += 61
+            assert world.coordinator.rounds.published is None
 
     asyncio.run(scenario())
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from murmura.device.http_transport import HttpTransport
 from murmura.device.storage import Identity
 from murmura.wire import wire
 from murmura.wire.admission import Admission
-from murmura.wire.http_transport import HttpTransport
 from murmura.wire.refusals import RefusedError
 from murmura.wire.signed_records import SealingKey
 from murmura.wire.transport import REPLY_BYTES, HttpReply, bearer

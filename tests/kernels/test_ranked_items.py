@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from murmura.core.arrays import Ints
 from murmura.core.errors import FederationError
 from murmura.kernels.proofs.field import Elements
-from murmura.kernels.ranked_items import RankedItems
+from murmura.kernels.proofs.pair_words import RankedItems
 from tests.hypothesis_profiles import examples
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from murmura.baselines.base import Baseline
-from murmura.evaluation.significance import chance_of
+from murmura.lab.leaks.check import chance_of
 from tests.engine.test_sealed import ready
 
 

@@ -12,8 +12,8 @@ from murmura.data.sources.registry import load
 from murmura.engine.experiment import experiment
 from murmura.engine.prepared import PreparedData, prepare
 from murmura.engine.protocol import protocol
+from murmura.lab.leaks.check import _negatives
 from murmura.runtimes.simulation import simulated
-from murmura.studies.leaks.check import _negatives
 from murmura.studies.methods import method
 
 pytestmark = pytest.mark.slow

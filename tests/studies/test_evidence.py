@@ -1,4 +1,4 @@
-"""What the check for leaks makes of a folder's trials."""
+"""What a run folder says of its trials: which was best."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from murmura.engine.run_folder import Run
-from murmura.studies.leaks.check import Evidence
+from murmura.studies.evidence import Evidence
 from murmura.studies.search.folder import Trial
 
 LOW, HIGH = (Trial({"factors": k}, value, model="mf", row="mf") for k, value in ((3, 0.7), (5, 0.9)))

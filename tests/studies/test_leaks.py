@@ -18,14 +18,13 @@ from murmura.core.errors import LeakError
 from murmura.core.interactions import Interactions
 from murmura.engine.prepared import Sealed
 from murmura.engine.run_folder import Run
-from murmura.evaluation.significance import chance_of
+from murmura.lab.leaks.check import LeakCheck, chance_of, check_leaks
+from murmura.lab.leaks.isolated_process import isolated
 from murmura.lab.papers.experiments import read_experiment
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
 from murmura.studies.compare.comparison_plan import plan
 from murmura.studies.compare.run import compare
 from murmura.studies.evaluate.run import evaluate_run
-from murmura.studies.leaks.check import LeakCheck, check_leaks
-from murmura.studies.leaks.isolated_process import isolated
 from murmura.studies.methods import method
 from murmura.studies.search.folder import TRIALS
 from murmura.studies.search.run import search_run

@@ -16,13 +16,13 @@ import yaml
 from murmura.core.errors import LeakError, RunError
 from murmura.engine.prepared import FILE as OPENED
 from murmura.engine.run_folder import Run
+from murmura.lab.study.folder import StudyFolder
+from murmura.lab.study.run import Attempt, attempt, every_attempt, study
+from murmura.lab.study.section import study_tables
+from murmura.lab.study.study_plan import StudyPlan, grids, plan_of, read_study
 from murmura.report.table import to_csv
 from murmura.studies.compare.run import FittedFiles, fit_held
 from murmura.studies.methods import method, names
-from murmura.studies.study.folder import StudyFolder
-from murmura.studies.study.run import Attempt, attempt, every_attempt, study
-from murmura.studies.study.section import study_tables
-from murmura.studies.study.study_plan import StudyPlan, grids, plan_of, read_study
 from murmura.studies.worker_pool import Workers, processes
 from tests.cli.processes import killed_at, murmura, ratings
 
@@ -209,7 +209,7 @@ def test_a_fit_that_fails_after_its_search_is_a_row(tmp_path: Path, monkeypatch:
             raise MemoryError
         return fit_held(model, settings, seed)
 
-    monkeypatch.setattr("murmura.studies.study.run.fit_held", short_of_memory)
+    monkeypatch.setattr("murmura.lab.study.run.fit_held", short_of_memory)
     one, said = {"rated": values(tmp_path)["data"]["rated"]}, list[str]()
     study(plan(tmp_path, data=one, methods="mostpop,ease", grids={}), tmp_path / "s", on_message=said.append)
     assert said == ["rated: ease has no result: not enough memory"]

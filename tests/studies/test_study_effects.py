@@ -10,10 +10,10 @@ import pytest
 import murmura as front
 from murmura.core.errors import MurmuraError, SettingError
 from murmura.engine.run_folder import environment
-from murmura.studies.study.folder import StudyFolder
-from murmura.studies.study.run import study
-from murmura.studies.study.section import DataSetRows, StudyRow
-from murmura.studies.study.study_plan import plan_of
+from murmura.lab.study.folder import StudyFolder
+from murmura.lab.study.run import study
+from murmura.lab.study.section import DataSetRows, StudyRow
+from murmura.lab.study.study_plan import plan_of
 from tests.cli.processes import ratings
 
 METHODS: dict[str, Any] = {

@@ -13,12 +13,12 @@ import httpx
 import pytest
 
 from murmura.core.errors import SettingError
+from murmura.device.http_transport import HttpTransport
 from murmura.server import endpoints
 from murmura.server.http import page_files
 from murmura.server.http.limits import PageOrigin
 from murmura.server.http.machine_app import App
 from murmura.server.http.page_files import TITLES, WORKER, PageFile, VisitorPage, spoken_paths
-from murmura.wire.http_transport import HttpTransport
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import HttpReply
 from tests.http.network import World, people

@@ -14,10 +14,9 @@ from murmura.core.claims import (
 from murmura.core.errors import SettingError
 from murmura.kernels.point_functions.sizes import is_sparse_shorter
 from murmura.kernels.proofs.circuit import Circuit
-from murmura.kernels.proofs.counted_items import CountedItems
 from murmura.kernels.proofs.declared_rows import DenseRows, KeyRows
+from murmura.kernels.proofs.exact_items import CountedItems, PairedItems
 from murmura.kernels.proofs.pair_words import PairWords
-from murmura.kernels.proofs.paired_items import PairedItems
 from murmura.kernels.proofs.weighted_items import WeightedCounts, WeightedPairs
 
 BASES = (2_642_245, 2**32 - 1)  # the largest of which three, and two, counters fit into a word

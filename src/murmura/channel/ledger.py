@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.circuits import circuit_of
+from murmura.channel.circuits import circuit_of, weighted_circuit
 from murmura.channel.layout import VectorLayout
+from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.proven_shares import first_bytes, payload_bytes
 from murmura.core.arrays import Floats, Longs
 from murmura.core.channel import ChannelSettings
@@ -25,7 +26,7 @@ from murmura.core.message import MessageSpec, released_counts_bytes
 from murmura.core.population import Population, Tally
 from murmura.core.schedule import Schedule
 from murmura.kernels.point_functions.sizes import Bins, is_read_shorter
-from murmura.kernels.proofs.field import ELEMENT_BYTES
+from murmura.kernels.proofs.circuit import Circuit
 
 FEATURES = "features disclosed"
 EXPOSED = "exposed people"  # of whom whoever knows their rarest item in exact sums learns another one
@@ -249,7 +250,8 @@ def device_costs(
         asked, down = read(needed, listed) if phase.fetches_model else (0, 0)
         down += released_counts_bytes(info.items) if algorithm.knows_counts(phase) else 0
         often = visits if phase.repeat is None else float(phase.repeat)
-        found.append(ExchangeCost(phase.name, often * phase.part, asked + _sent(phase, info, channel), down))
+        sent = _sent(phase, phases, info, channel)
+        found.append(ExchangeCost(phase.name, often * phase.part, asked + sent, down))
     asked, down = read(algorithm.ranking_tables(whole), listed)
     return DeviceCosts((*found, ExchangeCost("model", 1.0, asked, down)))
 
@@ -263,13 +265,24 @@ def read_bytes(algorithm: Algorithm, spec: MessageSpec, items: int) -> tuple[int
     return 2 * bins.query_bytes, 2 * bins.answer_bytes(row) + bins.top_bytes
 
 
-def _sent(phase: Phase, info: FederationInfo, channel: ChannelSettings) -> int:
+def _circuit_of(
+    phase: Phase, phases: tuple[Phase, ...], info: FederationInfo, channel: ChannelSettings
+) -> Circuit | None:
+    """What is proved of what a visit sends; noise decides how long the weights of a noisy claim are."""
+    if phase.claim is None or channel.channel != "secure-sum":
+        return None
+    if not isinstance(phase.claim, WeightedClaim):
+        return circuit_of(phase.claim, bool(phase.follows))
+    answers = {one.name: one.repeat or 1 for one in phases}
+    multiplier = NoiseTerms.of(channel, phases, answers, info.clients).of_phase(phase.name)
+    return weighted_circuit(phase.claim, channel.bits, info.clients, multiplier)
+
+
+def _sent(phase: Phase, phases: tuple[Phase, ...], info: FederationInfo, channel: ChannelSettings) -> int:
     """What a visit sends through the channel; 0 where there is none, as rows follow the history."""
     if not channel.on or phase.combine != "sum":
         return 0
-    if isinstance(phase.claim, WeightedClaim):  # at least: how long its proof is depends on the noise
-        return ELEMENT_BYTES * VectorLayout.of(channel, phase, info).words
-    if phase.claim is not None and channel.channel == "secure-sum":
-        circuit = circuit_of(phase.claim, bool(phase.follows))
-        return first_bytes(circuit) + payload_bytes(circuit, bool(phase.follows))
+    if (circuit := _circuit_of(phase, phases, info, channel)) is not None:
+        follows = bool(phase.follows and circuit.linked)
+        return first_bytes(circuit) + payload_bytes(circuit, follows)
     return VectorLayout.of(channel, phase, info).words * channel.ring // 8

@@ -18,7 +18,6 @@ from typing import Literal
 import numpy as np
 
 from murmura.channel.consent_draws import StickyRecord, client_consent
-from murmura.channel.journal import JournalEntry
 from murmura.channel.shares import SEED_BYTES, Entropy
 from murmura.core.consent import Permission
 from murmura.core.contract import FederationInfo, History, Phase, RoundContext, Samples
@@ -28,6 +27,7 @@ from murmura.core.update import Arrays
 from murmura.device.download_cache import DownloadCache
 from murmura.device.enrolment import register
 from murmura.device.folder import DeviceFolder
+from murmura.device.journal import JournalEntry
 from murmura.device.storage import Identity, InMemoryStorage, PendingUpload, Receipt, mark
 from murmura.device.trust import last_verified, objection, verified
 from murmura.device.upload import TrainedUpload, link_of, upload_messages

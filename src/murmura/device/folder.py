@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel import journal
-from murmura.channel.journal import Journal, JournalEntry
 from murmura.core.consent import Permission
 from murmura.core.contract import History
 from murmura.core.errors import DataError, RunError
 from murmura.core.files import write_whole
 from murmura.core.settings import as_dict, from_dict
+from murmura.device import journal
+from murmura.device.journal import Journal, JournalEntry
 from murmura.device.storage import (
     RECEIPTS,
     DeviceMemory,

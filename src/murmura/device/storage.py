@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from murmura.channel.journal import START, JournalEntry
 from murmura.channel.noise_terms import epsilon_of
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.errors import DataError
 from murmura.core.rng import Words
 from murmura.core.update import Arrays
+from murmura.device.journal import START, JournalEntry
 from murmura.wire.admission import OwnAdmission
 from murmura.wire.log import LogHead
 from murmura.wire.refusals import RefusedError, forged

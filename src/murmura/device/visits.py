@@ -25,10 +25,10 @@ from murmura.device.device import Device, VisitOutcome
 from murmura.device.download_cache import DownloadCache
 from murmura.device.enrolment import JoinRequest, about, join
 from murmura.device.folder import DeviceFolder
+from murmura.device.http_transport import HttpTransport
 from murmura.device.storage import Identity
 from murmura.device.trust import GoneBackError, TermsChangedError, newest_model
 from murmura.engine import reasons
-from murmura.wire.http_transport import HttpTransport
 from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import RefusedError, UnreachableError
 from murmura.wire.terms import FederationTerms

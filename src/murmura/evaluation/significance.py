@@ -2,7 +2,7 @@
 
 Bootstrap intervals over users (Efron, 1979), t intervals over seeds. Paired t-test (Student, 1908), Wilcoxon
 signed-rank test (1945), Bonferroni and Holm (1979) corrections; all two-sided. docs/metrics.md says when to use
-which. Then how unlikely a count of draws is, and models against each other on the same users.
+which. Then models against each other on the same users.
 """
 
 from __future__ import annotations
@@ -107,7 +107,6 @@ Test = Literal["t", "wilcoxon"]
 Correction = Literal["holm", "bonferroni", "none"]
 EXACT = 50  # up to this many differences Wilcoxon's distribution is counted out
 PLACES = 12  # differences are rounded to this many decimals: 0.3 - 0.2 and 0.2 - 0.1 are a tie
-STEEPEST = 60.0  # |t| at most: e^-60 stands for "never"
 
 
 @dataclass(frozen=True)
@@ -239,29 +238,6 @@ def _share_at_most(ranks: Longs, limit: int) -> float:
         chosen[rank:] = share[: max(0, limit + 1 - rank)]
         share = (share + chosen) / 2
     return float(share.sum())
-
-
-def chance_of(hits: int, n: Longs, p: Floats) -> float:
-    """An upper bound of the chance that Σ Binomial(n_u, p_u) is as far from its mean as `hits`: two-sided.
-
-    It holds for every number of draws, without a normal approximation. Chernoff (1952): for a sum S of
-    independent coins, P(S >= s) <= exp(Σ log(1 - p + p e^t) - t s) for every t >= 0, and P(S <= s) likewise for
-    every t <= 0; the best t is looked for, and any t gives a true bound.
-    """
-    from scipy.optimize import minimize_scalar
-
-    n, p = np.asarray(n, np.float64), np.asarray(p, np.float64)
-    mean = float(n @ p)
-    if hits == mean:
-        return 1.0
-
-    def exponent(t: float) -> float:
-        return float(n @ np.log1p(p * np.expm1(t))) - t * hits
-
-    side = (0.0, STEEPEST) if hits > mean else (-STEEPEST, 0.0)
-    found = minimize_scalar(exponent, bounds=side, method="bounded", options={"xatol": 1e-9})
-    one_sided = min(0.0, float(found.fun), exponent(side[0]), exponent(side[1]))
-    return min(1.0, 2.0 * float(np.exp(one_sided)))
 
 
 TESTS: tuple[Test, ...] = ("t", "wilcoxon")

@@ -8,16 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from murmura.core.plugins import imported
 from murmura.data.frames import pandas_frame
 from murmura.engine.part_files import wrong_folder
 from murmura.engine.run_folder import Run
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.scorer import open_folder
 from murmura.studies.search.folder import SearchFolder
-from murmura.studies.study.folder import StudyFolder
-from murmura.studies.study.section import DataSetRows
 
 Row = dict[str, Any]
+STUDY = "murmura.lab.study.section:study_rows"  # imported where a folder is one of a study
 
 
 def read(folder: Path | str) -> Any:
@@ -28,7 +28,7 @@ def read(folder: Path | str) -> Any:
     """
     path = Path(folder)
     if "methods" in Run.open(path).config:
-        rows = list(_study(StudyFolder.open(path)))
+        rows = list(imported(STUDY)(path))
     elif isinstance(found := open_folder(path), ComparisonFolder):
         rows = list(_runs(found))
     elif isinstance(found, SearchFolder):
@@ -46,12 +46,3 @@ def _runs(found: ComparisonFolder) -> Iterator[Row]:
         for part in model.parts:
             named = {**about, "uses": ", ".join(model.uses), "seed": part.seed, "status": part.status}
             yield {**named, "error": part.error, **(part.metrics if part.done else {})}
-
-
-def _study(found: StudyFolder) -> Iterator[Row]:
-    for name in found.plan.data:
-        own = DataSetRows(found, name)
-        for row in own.rows():
-            values = {key: value for key, value in asdict(row).items() if key != "value"}
-            interval = {"value": row.value.mean, "low": row.value.low, "high": row.value.high}
-            yield {**values, **interval, "metric": own.metric, "openings": found.openings(name)}

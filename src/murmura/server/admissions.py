@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, KeysView, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from murmura.channel.key_pairs import ContentComparison
@@ -161,10 +162,18 @@ class AdmissionDesk:
         self._revoked.update(listed)
         return listed
 
-    @property
-    def revocations(self) -> list[bytes]:
-        """What the admitter has signed, so that a machine restored from a copy gets it again."""
-        return [bytes(one) for (one,) in self._store.rows("SELECT message FROM revocations ORDER BY message")]
+    def revocations(self, terms: FederationTerms) -> list[bytes]:
+        """What the admitter has signed, so that a machine restored from a copy gets it again.
+
+        What the admitter of earlier terms has signed holds here, but nobody else could check it any more.
+        """
+        found, kept = list[bytes](), self._store.rows("SELECT message FROM revocations ORDER BY message")
+        for (message,) in kept if terms.admitter else []:
+            with suppress(RefusedError):
+                keys = bytes(message)[wire.SIGNATURE_BYTES :]
+                check_signature(terms.admitter, "revocation", keys, bytes(message)[: wire.SIGNATURE_BYTES])
+                found.append(bytes(message))
+        return found
 
     def bar(self, slot: int) -> None:
         """At a coordinator: a place is taken away, and its admission gives no other one."""

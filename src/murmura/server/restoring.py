@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,7 +111,7 @@ def take_over_mirror(state: Path, mirror: Path) -> None:
         if log.tree.root() != MerkleTree(list(map(leaf_hash, entries[: len(log)]))).root():
             raise RunError(f"the mirror {mirror} must begin with the log of the copy, but has other entries.")
         federation, key = (store.fact("federation") or b"").hex(), store.signing_key()
-        check_following(log, entries[len(log) :], federation, key, str(mirror))
+        check_following(log, entries[len(log) :], federation, key, str(mirror), time.time())
         LogTakeover(store, log).take_over(entries[len(log) :])
     finally:
         store.close()

@@ -27,10 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from murmura.algorithms.cooccurrence.counting import CountingMethod, evenly
 from murmura.algorithms.cooccurrence.item_model import (
+    CountingMethod,
     PairModel,
     PairModelSettings,
+    evenly,
     pair_weights,
     rarest_rows,
     telling,
@@ -75,9 +76,9 @@ from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.item_weights import cut_negative
 from murmura.kernels.proofs.field import ELEMENT_BYTES, Elements
-from murmura.kernels.ranked_items import RankedItems
+from murmura.kernels.proofs.pair_words import RankedItems
 
-MOST_BYTES = 250e6  # of one release that a device may send, or receive
+MOST_BYTES = 400e6  # of one release that a device may send, or receive: the weights of 10,000 items
 SAFE = 5  # below it a release says how many items have fewer owners
 COUNTERS, DIRECTIONS = "cut counters", "cut directions"  # of what the server keeps to itself: how many
 BREACHES = {

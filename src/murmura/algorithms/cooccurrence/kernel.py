@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, bit_places, layout
-from murmura.algorithms.cooccurrence.counting import evenly
+from murmura.algorithms.cooccurrence.item_model import evenly
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.baselines.information import RankingSettings
 from murmura.core.arrays import Bools, Ints, Longs

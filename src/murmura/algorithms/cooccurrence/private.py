@@ -1,9 +1,10 @@
 """What people have together, released once with noise. Ours.
 
-Exchange 1, `counts`: every device adds 1 / sqrt(n) for each of its n items, a vector of length 1. The items of
-the largest noisy counts are the core. Exchange 2, `pairs`: x x' / n over the core, again of length 1. Noise is
-measured by that length, so that one release bounds what both sums reveal of a person with all she has. A tenth
-of what may be revealed goes to the counts.
+Exchange 1, `counts`: every device adds 1 / sqrt(n) for each of its n items, a vector of length 1 or, by
+rounding and among devices of several people, less. The items of the largest noisy counts are the core.
+Exchange 2, `pairs`: x x' / n over the core, again of length 1 at most. Noise is measured by that length, so
+that one release bounds what both sums reveal of a person with all she has. A tenth of what may be revealed
+goes to the counts.
 
 The server cuts entries that honest people do not make, keeps the strongest directions and solves EASE with them
 (Steck: Embarrassingly shallow autoencoders for sparse data, WWW 2019); all of that is done to what is public
@@ -23,8 +24,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.cooccurrence.counting import CountingMethod
-from murmura.algorithms.cooccurrence.item_model import WeightBlend
+from murmura.algorithms.cooccurrence.item_model import CountingMethod, WeightBlend
 from murmura.algorithms.cooccurrence.release_differences import COMPLETE, EARLIER
 from murmura.algorithms.cooccurrence.suspicious_items import (
     alarm_sentence,

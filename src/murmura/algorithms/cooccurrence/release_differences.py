@@ -24,7 +24,7 @@ from murmura.core.contract import ServerState, Total
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.update import Arrays
 from murmura.kernels.proofs.field import Elements
-from murmura.kernels.ranked_items import RankedItems
+from murmura.kernels.proofs.pair_words import RankedItems
 
 EARLIER, COMPLETE = "earlier ", "complete"  # of what the server keeps to itself
 

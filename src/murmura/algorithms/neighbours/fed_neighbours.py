@@ -25,8 +25,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from murmura.algorithms.cooccurrence.counting import CountingMethod, evenly
-from murmura.algorithms.cooccurrence.item_model import rarest_rows
+from murmura.algorithms.cooccurrence.item_model import CountingMethod, evenly, rarest_rows
 from murmura.algorithms.neighbours import item_lists
 from murmura.algorithms.neighbours.row_numbers import CandidateCounters, PersonWeights, SketchNumbers, Weight
 from murmura.algorithms.preset import Preset
@@ -56,7 +55,6 @@ from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.proofs.field import ELEMENT_BYTES, Elements
 
-SKETCHES = ("sketch", "sketch-2")
 MODEL = ("neighbours", "similarity")  # what a device ranks with
 
 

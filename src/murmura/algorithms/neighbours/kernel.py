@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.algorithms.cooccurrence.counting import evenly
+from murmura.algorithms.cooccurrence.item_model import evenly
 from murmura.algorithms.cooccurrence.kernel import disclose, owners, shared_rows
 from murmura.algorithms.neighbours import item_lists
 from murmura.algorithms.neighbours.fed_neighbours import FedNeighbours, known_counts

@@ -14,9 +14,9 @@ from murmura.cli.console import say, tell
 from murmura.device.commands import federation_options
 
 if TYPE_CHECKING:
+    from murmura.device.http_transport import HttpTransport
     from murmura.device.simulated import RoundReport
     from murmura.wire.admission import OwnAdmission
-    from murmura.wire.http_transport import HttpTransport
 
 Grouped = Annotated[
     list[str], typer.Option("--set", "-S", metavar="KEY=VALUE", help="Who is in a group, e.g. -S largest=6.")

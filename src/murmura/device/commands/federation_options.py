@@ -16,8 +16,8 @@ from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MissingExtraError, SettingError
 
 if TYPE_CHECKING:
+    from murmura.device.http_transport import HttpTransport
     from murmura.wire.admission import Invitation
-    from murmura.wire.http_transport import HttpTransport
 
 T = TypeVar("T")
 
@@ -83,7 +83,7 @@ class Others:
 
     def transport(self, connections: int = 32, seconds: float = 30.0) -> HttpTransport:
         """The way to them."""
-        from murmura.wire.http_transport import HttpTransport
+        from murmura.device.http_transport import HttpTransport
 
         return HttpTransport(self.authority, connections, seconds, insecure=self.insecure, proxy=self.proxy)
 

@@ -12,7 +12,7 @@ from murmura.cli import options
 from murmura.cli.console import say
 
 if TYPE_CHECKING:
-    from murmura.channel.journal import VerifiedJournal
+    from murmura.device.journal import VerifiedJournal
 
 ledger_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Check and export what left a device."
@@ -38,9 +38,9 @@ def verify(
     In a device's folder every receipt is checked too: the aggregators have countersigned the journal's head
     with each upload. A head noted elsewhere (--head), or a copy of the receipts (--receipts), proves the same.
     """
-    from murmura.channel.journal import journals
     from murmura.core.errors import SettingError
     from murmura.device.folder import DeviceFolder
+    from murmura.device.journal import journals
 
     checked, countersigned = {}, {}
     for journal in journals(place):
@@ -84,8 +84,8 @@ def export(
     kind: Annotated[Literal["csv", "json"], typer.Option("--as", help="csv or json.")] = "csv",
 ) -> None:
     """Print every entry of a journal, after checking it."""
-    from murmura.channel.journal import journals
     from murmura.core.errors import SettingError
+    from murmura.device.journal import journals
 
     found = journals(place)
     if len(found) > 1:

@@ -8,6 +8,7 @@ bits, much later, and which memory is read depends on what is secret.
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 import numba
@@ -26,6 +27,8 @@ Word = Any  # np.uint64
 
 def has_instructions() -> bool:
     """Whether loops are compiled for a processor with AES instructions."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return False  # others have a feature of this name too, but other instructions
     chosen, features = (getattr(numba.config, name) for name in ("CPU_NAME", "CPU_FEATURES"))
     if features is not None:
         return "+aes" in features.split(",")

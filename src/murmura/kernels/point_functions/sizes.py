@@ -57,10 +57,6 @@ class Bins:
         tree = self.count * (BLOCK_BYTES * self.depth + NUMBER_BYTES * numbers)
         return SEED_BYTES + BLOCK_BYTES + tree + -(-2 * self.count * self.depth // 8)
 
-    def accumulator_bytes(self, numbers: int) -> int:
-        """The running sum of an aggregator, in the order of bins."""
-        return NUMBER_BYTES * self.places * numbers
-
     @property
     def read_depth(self) -> int:
         """Levels of the tree of a read."""

@@ -38,7 +38,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Longs
 from murmura.core.errors import SettingError
 from murmura.kernels.proofs.circuit import Inputs, RangeBits, elements
-from murmura.kernels.proofs.counted_items import summed_vectors
+from murmura.kernels.proofs.exact_items import summed_vectors
 from murmura.kernels.proofs.field import (
     MODULUS,
     Elements,

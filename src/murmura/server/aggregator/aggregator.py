@@ -314,7 +314,7 @@ class Aggregator:
     def revocations(self, message: bytes) -> bytes:
         """What the admitter has taken back, for a coordinator that was restored from a copy."""
         check_signature(self.terms.coordinator, "revocations", bytes.fromhex(self.terms.federation), message)
-        return pack_entries(self.desk.revocations)
+        return pack_entries(self.desk.revocations(self.terms))
 
     def _signed_ids(self, name: bytes, ids: bytes) -> bytes:
         return self.key.sign("reports", name + ids) + ids

@@ -189,8 +189,13 @@ def check_released(
     _check_round(store, phase, manifest.window, shown)
     shown.check(terms)
     chain, reports = terms.chain(phase.follows, before, before.clients), store.fact(REPORTS + phase.follows)
-    devices = None if reports is None else int.from_bytes(reports, "little")
-    summed, _ = chain.possible(shown.total(chain), manifest.round, devices)
+    if reports is None:  # and who was counted is forgotten with it
+        raise RefusedError(
+            "released",
+            f"this aggregator must know who was counted in phase '{phase.follows}', but was restored from an "
+            "older copy; wait for the next window.",
+        )
+    summed, _ = chain.possible(shown.total(chain), manifest.round, int.from_bytes(reports, "little"))
     if not np.array_equal(terms.algorithm().summed_counts(summed, before.items), now.counts):
         raise forged(
             f"the counts of items must be those that the sum of phase '{phase.follows}' told, but are others."

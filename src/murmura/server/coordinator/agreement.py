@@ -99,7 +99,7 @@ class AggregatorPair:
                 for message in unpack_entries(said.body):
                     desk.revoke(self.terms, message)
         for url in urls:
-            for message in desk.revocations:
+            for message in desk.revocations(self.terms):
                 await ask(send, "POST", f"{url}/revocations", message)
         self.restored = False
 
@@ -187,7 +187,8 @@ class TermsKeeper:
         for url in self._setup.aggregators:
             if url not in self._shown:
                 self._shown[url] = await WitnessedLog.of(send, url, self._key)
-        fresh = await lacking(send, list(self._shown.values()), self._log, federation, self._key)
+        shown, now = list(self._shown.values()), self._clock()
+        fresh = await lacking(send, shown, self._log, federation, self._key, now)
         self._compared = True
         return fresh
 

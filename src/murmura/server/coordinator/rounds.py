@@ -133,7 +133,8 @@ class RoundRunner:
 
     async def catch_up(self, send: Transport) -> None:
         """Take over what both aggregators have logged and this machine, restored from a copy, has not."""
-        if self.store.takeover.goes_on(await self.keeper.lacking(send, self.store.federation)):
+        fresh = await self.keeper.lacking(send, self.store.federation)
+        if self.store.takeover.goes_on(fresh, self.clock()):
             self.live = None
             self._look_again()
 

@@ -32,12 +32,12 @@ class LogTakeover:
         self._store, self._log = store, log
         self.log_lost: int | None = None  # nobody has more than so many entries of the log, says the operator
 
-    def goes_on(self, fresh: Sequence[bytes]) -> bool:
+    def goes_on(self, fresh: Sequence[bytes], now: float) -> bool:
         """Whether this machine goes on from a copy: after what others have logged, or after what is left."""
         if fresh:
             self.take_over(fresh)
         if self.log_lost is not None:
-            self.declare_lost(self.log_lost)
+            self.declare_lost(self.log_lost, now)
         return self.due
 
     def take_over(self, entries: Sequence[bytes]) -> None:
@@ -56,10 +56,8 @@ class LogTakeover:
                 row = "INSERT INTO rounds VALUES (?, ?, ?, NULL, x'', 'lost', NULL, NULL, ?)"
                 changes.append((row, (m.serial, m.hash, content, WHY)))
         at = Position.decode(self._store.fact("progress") or b"{}")
-        for m in used:
-            at = Position(
-                at.done, 0, max(at.round, m.round + 1, *numbers), max(at.serial, m.serial + 1, *numbers)
-            )
+        rounds, serials = [m.round + 1 for m in used], [m.serial + 1 for m in used]
+        at = Position(at.done, 0, max(at.round, *rounds, *numbers), max(at.serial, *serials, *numbers))
         held = self._store.fact(HELD) or str(len(self._log)).encode()
         # nobody knows who has left since the copy, so somebody may have
         changes += [put_fact("progress", at.encode()), put_fact(HELD, held), put_fact(CAME, b"0")]
@@ -67,10 +65,11 @@ class LogTakeover:
         lost = "UPDATE rounds SET state = 'lost', reason = ?, called = x'' WHERE state = 'open'"
         self._log.append(entries, [(lost, (WHY,)), *changes], forget=True)
 
-    def declare_lost(self, entries: int) -> None:
+    def declare_lost(self, entries: int, now: float) -> None:
         """The operator says that nobody has the log after so many entries: every owner will be asked to go on.
 
-        Numbers go on far above any that the lost rounds can have used.
+        Numbers go on far above any that the lost rounds can have used. Where the same copy is restored
+        again, nobody has the first loss either: the time is above its numbers, and tells the two apart.
         """
         known = self.lost
         if known is not None and known.entries == entries:
@@ -81,7 +80,7 @@ class LogTakeover:
                 f"aggregators have, but is {entries}."
             )
         at = Position.decode(self._store.fact("progress") or b"{}")
-        number = max(at.serial, at.round) + UNKNOWN_NUMBERS
+        number = max(max(at.serial, at.round) + UNKNOWN_NUMBERS, int(now))
         lost = LostLog(entries, self._log.tree.root().hex(), number)
         after = Position(at.done, 0, number, number)
         given_up = "UPDATE rounds SET state = 'lost', reason = ?, called = x'' WHERE state = 'open'"

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from murmura.core.errors import RunError
 from murmura.server.coordinator.public_log import PublicLog
 from murmura.wire.log import LogHead, MerkleTree, leaf_hash, unpack_entries
+from murmura.wire.manifest import Manifest
 from murmura.wire.refusals import RefusedError, forged, malformed
 from murmura.wire.signed_records import ServerKey, check_signature
-from murmura.wire.terms import FederationTerms
+from murmura.wire.terms import CLOCKS_DIFFER, FederationTerms
 from murmura.wire.transport import Transport, ask, ask_known
 
 PAGE_BYTES = 1 << 21  # of entries that come at once
@@ -85,7 +86,12 @@ async def logged(send: Transport, url: str) -> tuple[int, int]:
 
 
 async def lacking(
-    send: Transport, witnesses: list[WitnessedLog], log: PublicLog, federation: str, key: ServerKey
+    send: Transport,
+    witnesses: list[WitnessedLog],
+    log: PublicLog,
+    federation: str,
+    key: ServerKey,
+    now: float,
 ) -> list[bytes]:
     """What the aggregators have logged beyond this log; refuses logs that do not begin alike."""
     longest = max(witnesses, key=lambda one: one.size)
@@ -98,7 +104,7 @@ async def lacking(
                 "old, or begin another federation in new folders of all three machines."
             )
         fresh = await longest.entries(send, len(log))
-        check_following(log, fresh, federation, key, longest.url)
+        check_following(log, fresh, federation, key, longest.url, now)
     tree = MerkleTree([*log.tree.leaves, *(leaf_hash(entry) for entry in fresh)])
     for one in witnesses:
         if one.signature:
@@ -106,20 +112,41 @@ async def lacking(
     return fresh
 
 
-def check_following(log: PublicLog, fresh: list[bytes], federation: str, key: ServerKey, whose: str) -> None:
-    """Refuse entries that do not follow from this log, or are of another federation."""
+def check_following(
+    log: PublicLog, fresh: list[bytes], federation: str, key: ServerKey, whose: str, now: float
+) -> None:
+    """Refuse entries that do not follow from this log, or are of another federation.
+
+    Nobody signs a single entry. One aggregator could invent some, so numbers that would end the federation for
+    everybody, whatever machine takes its place, are refused before they are written down.
+    """
     terms = log.newest(b"terms") or fresh[0].partition(b"\0")[2]
     try:
         own, end = FederationTerms.decode(terms), log.end()
         if (own.federation, own.coordinator) != (federation, key.public.hex()):
             raise forged("the log must be of this federation, but is of another.")
+        windows = own.windows
         for entry in fresh:
             end = end.after(entry, own)
+            kind, _, content = entry.partition(b"\0")
+            if kind == b"terms":
+                windows = FederationTerms.decode(content).windows
+            if kind == b"manifest":
+                _check_numbers(Manifest.decode(content), windows.at(now + CLOCKS_DIFFER))
     except RefusedError as error:
         raise RunError(
             f"the log of {whose} must go on where this one ends, but does not ({error}); restore the newest "
             "copy of every machine, or begin another federation in new folders of all three."
         ) from None
+
+
+def _check_numbers(manifest: Manifest, newest: int) -> None:
+    """Refuse what no coordinator can have opened by now: rounds are fewer than manifests."""
+    if manifest.round > manifest.serial or manifest.window > newest:
+        raise forged(
+            f"manifest {manifest.serial} must be of a round up to it and of a window up to {newest}, but is of "
+            f"round {manifest.round} and window {manifest.window}."
+        )
 
 
 def _check_beginning(tree: MerkleTree, witness: WitnessedLog, federation: str) -> None:

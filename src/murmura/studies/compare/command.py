@@ -79,8 +79,9 @@ def compare(
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     options.refuse_classifiers(plan, cluster)
-    for line in () if Run(folder).done else below_mostpop(plan):
-        say(line)
+    with progress() as listener:
+        for line in () if Run(folder).done else below_mostpop(plan, listener):
+            say(line)
     where = (config.workers, as_json, cluster, cluster_tls)
     lines = run(replace(plan, keep=keep), folder, *where)
     hidden = run(days, folder / BY_DAYS, *where) if days else []

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from typing import Any
 
 from murmura.core.errors import MurmuraError
+from murmura.core.progress import SILENT, NamedProgress, Progress
+from murmura.engine.experiment import experiment
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry
-from murmura.studies.methods import EQUIVALENTS
-from murmura.studies.search.grid import TrialJob, run_job
+from murmura.studies.methods import EQUIVALENTS, method
 
 MOST_ROWS = 1_000_000  # above it the fits on the validation part would take too long
 
 
-def below_mostpop(plan: Comparison) -> Iterator[str]:
+def below_mostpop(plan: Comparison, progress: Progress = SILENT) -> Iterator[str]:
     """A line for each method whose default settings rank worse than MostPop where nothing is held out yet.
 
     Kept and given settings are not tried, nor what adds noise, nor an equivalent of another row.
@@ -22,18 +23,24 @@ def below_mostpop(plan: Comparison) -> Iterator[str]:
     split = plan.prepared.split
     if not entries or rules.scores != "lists" or len(split.train) > MOST_ROWS or not split.has_validation:
         return
-    selection, metric = plan.prepared.selection(), f"nDCG@{rules.cutoffs[0]}"
-    popular = TrialJob("mostpop", {}, metric, plan.seed)
-    (level,) = run_job(selection, popular)
+    selection, cutoffs = plan.prepared.selection(), (rules.cutoffs[0],)
+    metric = f"nDCG@{cutoffs[0]}"
+
+    def value(model: str, settings: dict[str, Any], label: str) -> float:
+        listener, made = NamedProgress(progress, f"{label} on validation"), method(model, settings)
+        found = experiment(made, selection.split, rules, plan.seed, 1, listener, cutoffs, ("nDCG",))
+        return found.evaluation.values[metric]
+
+    level = value("mostpop", {}, "mostpop")
     for entry in entries:
         try:
-            (found,) = run_job(selection, replace(popular, model=entry.model, settings=dict(entry.settings)))
-        except MurmuraError:  # the comparison has it as a row with its reason
+            reached = value(entry.model, dict(entry.settings), entry.label)
+        except (MurmuraError, MemoryError):  # the comparison has it as a row with its reason
             continue
-        if found.value < level.value:
+        if reached < level:
             yield (
                 f"{entry.label}: below MostPop on the validation part with settings nobody chose for this data "
-                f"({metric} {found.value:.4f}, MostPop {level.value:.4f}); search them with murmura search."
+                f"({metric} {reached:.4f}, MostPop {level:.4f}); search them with murmura search."
             )
 
 

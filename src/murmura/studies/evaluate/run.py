@@ -31,8 +31,8 @@ from murmura.engine.run_folder import LISTS, MODEL, Run
 from murmura.evaluation.measure import Evaluation, check_cutoffs
 from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.configuration import DataConfig, ProtocolConfig
+from murmura.studies.evidence import Evidence
 from murmura.studies.fit.run import read_config
-from murmura.studies.leaks.check import Evidence
 from murmura.studies.scorer import Scorer, open_folder, record_origin
 from murmura.studies.search.folder import SearchFolder, measured
 
@@ -54,9 +54,7 @@ class EvaluateConfig(ProtocolConfig):
     data: ListsData
     candidates: Count | None = None
     # Of the file of lists.
-    form: Annotated[Literal["auto", "murmura", "trec", "elliot", "warprec", "recbole"], Flag("--format")] = (
-        "auto"
-    )
+    form: Annotated[Form, Flag("--format")] = "auto"
     # Cut-offs of the metrics; default the protocol's.
     cutoffs: Annotated[tuple[Count, ...] | None, Flag("--at", "K[,K]", parse_cutoffs)] = None
     # Metrics by name; default P,R,nDCG,IC,G for lists.

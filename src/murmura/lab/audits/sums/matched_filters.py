@@ -14,7 +14,7 @@ from murmura.core.contract import Algorithm
 from murmura.core.errors import DataError
 from murmura.core.population import ObservedSum
 from murmura.core.rng import Stream
-from murmura.kernels.ranked_items import RankedItems
+from murmura.kernels.proofs.pair_words import RankedItems
 from murmura.lab.audits.attack import ItemClaims
 from murmura.lab.audits.judge import auc
 from murmura.lab.audits.sums.sum_attack import (

@@ -25,7 +25,7 @@ def check_leaks(
     lists must come out the same. Exit code 7 and one sentence where they do not; 4 where nothing can be proven.
     """
     from murmura.core.errors import LeakError, RunError
-    from murmura.studies.leaks.check import check_leaks as check
+    from murmura.lab.leaks.check import check_leaks as check
 
     found = []
     for one in check(run, data_dir, trials):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 from murmura.baselines import BASELINES
 from murmura.engine.part_files import printable
 from murmura.engine.run_folder import Run
 from murmura.evaluation.registry import badness
 from murmura.evaluation.significance import ALPHA, Interval, PairedDifference
+from murmura.lab.study.folder import EFFORT, StudyFolder
+from murmura.lab.study.study_plan import StudyPlan
 from murmura.report.summary import Results, decimals_for, is_number, named_tests, summarise
 from murmura.report.table import (
     MISSING,
@@ -25,8 +29,6 @@ from murmura.report.table import (
 from murmura.studies.compare.folder import BELOW_MOSTPOP, ModelRuns
 from murmura.studies.methods import method
 from murmura.studies.search.folder import Trial
-from murmura.studies.study.folder import EFFORT, StudyFolder
-from murmura.studies.study.study_plan import StudyPlan
 
 WORSE = "†"
 UP, DOWN = "kB up/client", "kB down/client"
@@ -315,3 +317,14 @@ def _details(
                 )
             )
     return plain_table("rows", "Every method on every data set", heads, lines, *_notes(folder, rows))
+
+
+def study_rows(folder: Path) -> Iterator[dict[str, Any]]:
+    """What a study has found, a row for each method on each data set: for a frame."""
+    found = StudyFolder.open(folder)
+    for name in found.plan.data:
+        own = DataSetRows(found, name)
+        for row in own.rows():
+            values = {key: value for key, value in asdict(row).items() if key != "value"}
+            interval = {"value": row.value.mean, "low": row.value.low, "high": row.value.high}
+            yield {**values, **interval, "metric": own.metric, "openings": found.openings(name)}

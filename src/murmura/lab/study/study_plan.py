@@ -123,7 +123,7 @@ class StudyPlan:
 @cache
 def grids() -> Mapping[str, Grid]:
     """The grids that come with the package, by model."""
-    text = resources.files("murmura.studies.study").joinpath("grids.yaml").read_text(encoding="utf-8")
+    text = resources.files("murmura.lab.study").joinpath("grids.yaml").read_text(encoding="utf-8")
     found: dict[str, Grid] = yaml.safe_load(text)
     return found
 

@@ -26,10 +26,10 @@ def study(
     study goes on with the same plan and --out.
     """
     from murmura.core.locks import locked
+    from murmura.lab.study.run import study as run
+    from murmura.lab.study.section import study_tables
+    from murmura.lab.study.study_plan import read_study
     from murmura.report.table import FORMATS
-    from murmura.studies.study.run import study as run
-    from murmura.studies.study.section import study_tables
-    from murmura.studies.study.study_plan import read_study
 
     plan, folder = read_study(file), options.new_folder(out, file.stem)
     with progress() as bar:

@@ -27,6 +27,8 @@ from murmura.engine.experiment import record_items
 from murmura.engine.prepared import PreparedData, refuse_opened
 from murmura.engine.run_folder import MODEL, Run
 from murmura.evaluation.registry import cutoff, has_no_cutoff
+from murmura.lab.study.folder import EFFORT, StudyFolder, Trials
+from murmura.lab.study.study_plan import StudyPlan
 from murmura.studies.compare.comparison_plan import Comparison, ComparisonEntry
 from murmura.studies.compare.folder import record_order, run_name
 from murmura.studies.compare.run import FittedFiles, TrainingPart, fit_held
@@ -34,8 +36,6 @@ from murmura.studies.methods import below_minimum_cohort, method, resolved_setti
 from murmura.studies.scorer import Scorer, record_origin
 from murmura.studies.search.folder import Trial, best, measured, name_of
 from murmura.studies.search.grid import TrialJob, run_job, trial_jobs
-from murmura.studies.study.folder import EFFORT, StudyFolder, Trials
-from murmura.studies.study.study_plan import StudyPlan
 from murmura.studies.worker_pool import WorkerPool, Workers, as_finished, held, processes
 
 T = TypeVar("T")

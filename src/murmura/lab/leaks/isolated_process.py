@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from murmura.core.errors import LeakError
 
-BOOT = "from murmura.studies.leaks.isolated_process import serve; serve()"
+BOOT = "from murmura.lab.leaks.isolated_process import serve; serve()"
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from murmura.core.errors import RunError
 from murmura.engine.part_files import wrong_folder
 from murmura.engine.prepared import FILE as OPENED
 from murmura.engine.run_folder import Run
+from murmura.lab.study.study_plan import StudyPlan, plan_of
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
 from murmura.studies.search.folder import Trial
-from murmura.studies.study.study_plan import StudyPlan, plan_of
 
 TRIALS, OPENINGS, EFFORT = "trials", "openings.json", "effort.json"
 Trials = dict[str, list[Trial]]  # by the label of the method

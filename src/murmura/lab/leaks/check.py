@@ -4,38 +4,31 @@ A model that comes out the same, place by place, in a process that has the train
 have used a held-out row: not as a positive, not to spare it as a negative, not in any other way. A trial of a
 search that scores the same there was scored on the validation part alone. For methods that draw negatives the
 draws are counted too: held-out items must come as often as chance says, with a bound that is not asymptotic.
-The evidence is what a run folder says about itself: what was trained, chosen and kept.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from murmura.core.arrays import Ints
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.errors import MissingExtraError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Method, RankedLists
-from murmura.data.sources.registry import data_folder, find_source
-from murmura.data.splits.split_files import GivenSplit
 from murmura.engine.experiment import list_rows
 from murmura.engine.prepared import FILE as OPENED
 from murmura.engine.prepared import PreparedData, Selection
-from murmura.engine.run_folder import LISTS, Run, environment
-from murmura.evaluation.registry import badness
-from murmura.evaluation.significance import chance_of
-from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.configuration import located
-from murmura.studies.leaks.isolated_process import Call, isolated
+from murmura.engine.run_folder import Run, environment
+from murmura.lab.leaks.isolated_process import Call, isolated
+from murmura.studies.evidence import Evidence
 from murmura.studies.methods import method
-from murmura.studies.scorer import Scorer, open_folder
-from murmura.studies.search.folder import SearchFolder, Trial
+from murmura.studies.scorer import Scorer
+from murmura.studies.search.folder import Trial
 from murmura.studies.search.grid import TrialJob, run_job
 
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")
@@ -44,6 +37,7 @@ Found = tuple[LeakVerdict, str]  # and why
 UNLIKELY = 1e-6  # a clean sampler is called leaky in at most this share of checks
 ENOUGH = 60.0  # expected held-out draws: then drawing none has a chance of 2 e^-60
 MOST_DRAWS = 2_000_000
+STEEPEST = 60.0  # |t| at most: e^-60 stands for "never"
 
 
 def same_versions(run: Run) -> bool:
@@ -51,82 +45,6 @@ def same_versions(run: Run) -> bool:
     stated = run.read("environment.json") if run.has("environment.json") else {}
     now = environment()
     return all(stated.get(key) == now[key] for key in VERSIONS)
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Everything that is checked."""
-
-    run: Run
-    prepared: PreparedData
-    files: tuple[Path, ...]  # of the data
-    trained: tuple[Scorer, ...]  # those that left lists
-    choice: dict[str, Any] | None  # what the test part was to be opened for
-    trials: tuple[Trial, ...] = ()
-    chosen: tuple[Trial, ...] = ()  # what won, one for each label that was searched
-    metric: str = "P@10"
-    seed: int = 0  # of the trials
-
-    @staticmethod
-    def of(folder: Path, data_dir: Path | None = None) -> Evidence:
-        """Read a folder of fit, compare, sweep, search or reproduce."""
-        found = open_folder(folder)
-        if isinstance(found, SearchFolder):
-            return _searched(found, data_dir)
-        if isinstance(found, ComparisonFolder):
-            return _compared(found, data_dir)
-        inner = _compared(found.comparison, located(found.run, data_dir).place())
-        known = tuple(one for one in found.trials if math.isfinite(one.value))
-        return replace(inner, trials=known, chosen=found.winners, metric=found.metric)
-
-    def chosen_trials(self) -> dict[str, tuple[float, float]]:
-        """What each label's choice scored and the best there was, with signs so that higher is better."""
-        found = {}
-        for won in self.chosen:
-            values = [-badness(self.metric, one.value) for one in (won, *self.trials) if one.row == won.row]
-            found[won.row] = (values[0], max(values))
-        return found
-
-    def some_trials(self, most: int) -> list[Trial]:
-        """What won, then others spread over the search, `most` in all."""
-        rest = [one for one in self.trials if one not in self.chosen]
-        places = np.unique(np.linspace(0, len(rest) - 1, most, dtype=int)) if rest else ()
-        return [*self.chosen, *(rest[place] for place in places)][:most]
-
-
-def _prepared(run: Run, data_dir: Path | None) -> tuple[PreparedData, tuple[Path, ...]]:
-    """The data of a folder made ready, and the files that tell which rows are held out."""
-    data = located(run, data_dir)
-    prepared = data.prepare(run.config.get("protocol", "default"))
-    source, folder, cut = find_source(data.name), data_folder(data.place()), prepared.protocol.split
-    read = folder / source.name if source is not None and folder is not None else Path(data.name)
-    files = (read,) if read.exists() else ()
-    return prepared, (*files, Path(cut.path)) if isinstance(cut, GivenSplit) else files
-
-
-def _compared(found: ComparisonFolder, data_dir: Path | None) -> Evidence:
-    prepared, files = _prepared(found.run, data_dir)
-    trained = tuple(
-        Scorer(model.label, model.name, model.settings, part, prepared)
-        for model in found.models
-        for part in model.parts
-        if part.has(LISTS) and (part.done or found.kind == "run")
-    )
-    kind = "models" if "models" in found.config else "model"
-    return Evidence(found.run, prepared, files, trained, {kind: found.config[kind]})
-
-
-def _searched(found: SearchFolder, data_dir: Path | None) -> Evidence:
-    prepared, files = _prepared(found.run, data_dir)
-    name, won = found.model, found.choice
-    trials = tuple(replace(one, model=name, row=name) for one in found.trials)
-    evidence = Evidence(found.run, prepared, files, (), None, trials, (), found.metric, found.seed)
-    if won is None:
-        return evidence
-    trained = (Scorer(name, name, won.settings, found.tested, prepared),) if found.tested.has(LISTS) else ()
-    kept = Trial(won.settings, won.value, model=name, row=name)
-    choice = {"model": {"name": name, **won.settings}}
-    return replace(evidence, trained=trained, choice=choice, chosen=(kept,))
 
 
 @dataclass(frozen=True)
@@ -249,6 +167,29 @@ def _negatives(ready: Method, prepared: PreparedData, seed: int) -> Found | None
     if chance < UNLIKELY:
         return "leak", f"{said}: chance at most {chance:.1g}"
     return ("unproven", f"{said}: too few to tell") if chance_of(0, n, p) >= UNLIKELY else ("clean", said)
+
+
+def chance_of(hits: int, n: Longs, p: Floats) -> float:
+    """An upper bound of the chance that Σ Binomial(n_u, p_u) is as far from its mean as `hits`: two-sided.
+
+    It holds for every number of draws, without a normal approximation. Chernoff (1952): for a sum S of
+    independent coins, P(S >= s) <= exp(Σ log(1 - p + p e^t) - t s) for every t >= 0, and P(S <= s) likewise for
+    every t <= 0; the best t is looked for, and any t gives a true bound.
+    """
+    from scipy.optimize import minimize_scalar
+
+    n, p = np.asarray(n, np.float64), np.asarray(p, np.float64)
+    mean = float(n @ p)
+    if hits == mean:
+        return 1.0
+
+    def exponent(t: float) -> float:
+        return float(n @ np.log1p(p * np.expm1(t))) - t * hits
+
+    side = (0.0, STEEPEST) if hits > mean else (-STEEPEST, 0.0)
+    found = minimize_scalar(exponent, bounds=side, method="bounded", options={"xatol": 1e-9})
+    one_sided = min(0.0, float(found.fun), exponent(side[0]), exponent(side[1]))
+    return min(1.0, 2.0 * float(np.exp(one_sided)))
 
 
 def _argmax(evidence: Evidence) -> Found:
