@@ -11,8 +11,11 @@ clone       the target in place of a popular item, the others as often as they o
 mimic       the same and the popular item too, so that no row looks copied
 slow        as `promotion`, of the coldest item whose count does not leap
 numbers     what no history gives, added to a sum of real numbers in the target's row, as long as it may be
+somebody    the same towards whoever lies farthest out, whose history they know
+unclipped   as `numbers`, as long as the whole sum may be
 demotion    the fifty most popular items without the target, which is popular
 drift       as many items as the cap allows, drawn at random
+null        the history of an honest person: what removing anybody at all does to P@10
 
 `python -m benchmarks.poisoned_sums docs/results/poisoned-sums.csv [DATA ...]` writes a line for each method,
 attack, number of malicious devices and release; methods are as `murmura serve` has them. What one device does
@@ -29,6 +32,7 @@ import numpy as np
 
 from benchmarks.exact_sums import pairs_of, write_figures
 from murmura.algorithms import algorithm
+from murmura.algorithms.cooccurrence.item_model import item_scale, position
 from murmura.algorithms.cooccurrence.suspicious_items import leaps
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Split
@@ -59,8 +63,9 @@ METHODS: dict[str, dict[str, Any]] = {
 SHARES = (0.0, 0.001, 0.01, 0.05)  # of the devices; at least one
 FEW = 0.005  # of the devices: more are measured beside an earlier release too
 # of one device and of the noise: the mean is what one device does. Few people and small models differ most
-DRAWS, MORE_DRAWS = 3, {("ml-100k", "fed-mostpop epsilon 4"): 20, ("ml-100k", "fed-ease epsilon 4"): 20}
+DRAWS, MORE_DRAWS = 3, {("ml-100k", "fed-mostpop epsilon 4"): 20, ("ml-100k", "fed-ease epsilon 4"): 60}
 AT, FILLERS, RIVALS, ANCHORS = 10, 10, 50, 200
+NUMBERS = ("numbers", "somebody", "unclipped")  # beside a short history: nobody proves them
 CLIP = 30.0  # how long what one device adds to a sum of real numbers may be
 HEAD = [
     "data",
@@ -73,6 +78,7 @@ HEAD = [
     "ER@10 clean",
     "P@10",
     "P@10 clean",
+    "P@10 SE",  # of the mean difference, over draws
     "draws",
 ]
 
@@ -85,6 +91,7 @@ class Known:
     G: Floats
     cap: int
     rng: np.random.Generator
+    histories: tuple[Longs, ...] = ()
 
     def popular(self, n: int, target: int) -> Longs:
         """The n most popular items beside the target."""
@@ -134,6 +141,11 @@ def drift(known: Known, target: int) -> Longs:
     return known.rng.choice(len(known.counts), min(known.cap, len(known.counts)), replace=False)
 
 
+def null(known: Known, target: int) -> Longs:
+    """Another honest person again."""
+    return known.histories[known.rng.integers(len(known.histories))]
+
+
 LIES: dict[str, Lie] = {
     "promotion": promotion,
     "spread": spread,
@@ -143,6 +155,7 @@ LIES: dict[str, Lie] = {
     "slow": promotion,
     "demotion": demotion,
     "drift": drift,
+    "null": null,
 }
 
 
@@ -174,13 +187,30 @@ def unleaping(counts: Longs, least: int, liars: int) -> int:
     return int(calm[counts[calm].argmin()])
 
 
-def with_numbers(sums: list[ObservedSum], target: int, length: float) -> list[ObservedSum]:
-    """The regression's sum after a device has put all it may into the target's row, where it weighs most."""
+def weakest(A: Floats) -> Floats:
+    """Where a number in the target's row weighs most."""
+    _, vectors = np.linalg.eigh(A)
+    found: Floats = vectors[:, 0] * np.sign(vectors[:, 0] @ A[-1])
+    return found
+
+
+def towards_somebody(A: Floats, model: FederatedModel, histories: tuple[Interactions, ...]) -> Floats:
+    """What makes a predictor say most to one person within the bound of its claim."""
+    own = as_dict(model.plan.algorithm)
+    scale = item_scale(model.model["counts"][:, 0].astype(np.int64), own["least"])
+    V = np.asarray(model.model["basis"], np.float32)
+    points = [position(one.item, one.time, scale, V, own["decay"]) for one in histories if one.time is not None]
+    P = np.array(points).T
+    towards = np.linalg.solve(A + np.trace(A) / len(A) * np.eye(len(A)), P)
+    found: Floats = A @ towards[:, (P * towards).sum(axis=0).argmax()]
+    return found / np.linalg.norm(found)
+
+
+def with_numbers(sums: list[ObservedSum], target: int, numbers: Floats) -> list[ObservedSum]:
+    """The regression's sum after malicious devices have added these in the target's row."""
     *others, last = sums
     tables = last.total.update.tables
-    _, vectors = np.linalg.eigh(tables["gram"].values.astype(np.float64))
-    strongest = vectors[:, 0] * np.sign(vectors[:, 0] @ tables["gram"].values[-1])
-    row = SparseRows(np.array([target], np.int32), (length * strongest[None]).astype(np.float32))
+    row = SparseRows(np.array([target], np.int32), numbers[None].astype(np.float32))
     update = replace(last.total.update, tables={**tables, "next": tables["next"] + row})
     return [*others, replace(last, total=replace(last.total, update=update))]
 
@@ -217,6 +247,7 @@ def lines(name: str, label: str) -> Iterator[list[object]]:
     ready, least = simulated(method, settings), int(settings.get("least", 1))
     cap = int(settings.get("cap", 0)) or 4 * -(-len(train) // people)
 
+    histories = tuple(train.item[train.user == person] for person in np.unique(train.user))
     everyone, draws = np.flatnonzero(train.user_counts).astype(np.int32), MORE_DRAWS.get((name, label), DRAWS)
 
     @lru_cache(maxsize=draws)
@@ -225,7 +256,7 @@ def lines(name: str, label: str) -> Iterator[list[object]]:
         model, state = released(ready.fit(train, draw, record_sums=sums.append), sums)
         return model.recommend(everyone, AT), state
 
-    for attack, lie in (LIES | {"numbers": short} if method == "fed-order" else LIES).items():
+    for attack, lie in (LIES | dict.fromkeys(NUMBERS, short) if method == "fed-order" else LIES).items():
         for share in dict.fromkeys(max(1, round(share * people)) for share in SHARES):
             found = list[tuple[str, Floats]]()
             for draw in range(draws if share == 1 else 1):
@@ -233,15 +264,19 @@ def lines(name: str, label: str) -> Iterator[list[object]]:
                 malicious = np.sort(rng.choice(people, share, replace=False)).astype(np.int32)
                 honest = np.setdiff1d(everyone, malicious)
                 target = coldest(counts, least, share)
-                if attack in ("demotion", "drift"):
+                if attack in ("demotion", "drift", "null"):
                     target = int(counts.argmax())
                 elif attack == "slow":
                     target = unleaping(counts, least, share)
-                known, sums = Known(counts, G, cap, rng), list[ObservedSum]()
+                known, sums = Known(counts, G, cap, rng, histories), list[ObservedSum]()
                 forged = poisoned(train, malicious, [lie(known, target) for _ in range(share)])
                 fitted = ready.fit(forged, draw, record_sums=sums.append)
-                if attack == "numbers":
-                    sums = with_numbers(sums, target, share * CLIP)
+                if attack in NUMBERS:
+                    A = sums[-1].total.update.tables["gram"].values.astype(np.float64)
+                    length = CLIP * (people if attack == "unclipped" else share)
+                    others = tuple(train.rows(train.user == person) for person in honest)
+                    direction = towards_somebody(A, fitted, others) if attack == "somebody" else weakest(A)
+                    sums = with_numbers(sums, target, length * direction)
                 clean, before = honest_release(draw)
                 honestly = measured(clean, split, honest, target)
                 for release, state in (("first", None), ("second", before))[: 1 + (share > FEW * people)]:
@@ -249,10 +284,10 @@ def lines(name: str, label: str) -> Iterator[list[object]]:
                     after = measured(lists, split, honest, target)
                     found.append((release, np.array([after[0], honestly[0], after[1], honestly[1]])))
             for release in dict.fromkeys(name for name, _ in found):
-                mean = np.mean([values for name, values in found if name == release], axis=0)
-                figures = [f"{value:.6g}" for value in mean]
-                of = draws if share == 1 else 1
-                yield [name, label, release, attack, share, int(counts[target]), *figures, of]
+                drawn = np.array([values for name, values in found if name == release])
+                figures, lost = [f"{value:.6g}" for value in drawn.mean(axis=0)], drawn[:, 3] - drawn[:, 2]
+                error = f"{lost.std(ddof=1) / np.sqrt(len(lost)):.3g}" if len(lost) > 1 else ""
+                yield [name, label, release, attack, share, int(counts[target]), *figures, error, len(lost)]
 
 
 def main(path: str, *names: str) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.journal import journals
+from murmura.device.journal import journals
 
 PEOPLE, FILMS, LIKES, ROUNDS = 10, 40, 14, 10
 BROWSERS = 5  # places for them, where the servers stay

@@ -145,7 +145,7 @@ def test_of_two_rows_that_look_copied_the_rarer_item_is_left_out() -> None:
 
 def test_a_predictor_claims_no_more_than_others_do_for_each_owner() -> None:
     rng = np.random.default_rng(0)
-    A, B = np.diag(rng.uniform(1, 3, 8)), rng.normal(size=(100, 8)).astype(np.float32)
+    A, B = np.diag(rng.uniform(1, 3, 8)), rng.choice([-1, 1], (100, 8)).astype(np.float32)
     counts = rng.integers(15, 30, 100).astype(np.float64)
     B *= np.sqrt(counts)[:, None]
     assert (claimed(B, A, counts) == 1).all()
@@ -153,6 +153,17 @@ def test_a_predictor_claims_no_more_than_others_do_for_each_owner() -> None:
     part = claimed(B, A, counts)
     assert (np.delete(part, 7) == 1).all()
     assert part[7] < 0.1
+
+
+def test_a_predictor_in_a_weak_direction_claims_more_than_its_square_sums_to() -> None:
+    A, B = np.diag([0.01] + 7 * [10.0]), np.ones((100, 8), np.float32)
+    B[7] = 0
+    B[7, 0] = 80
+    squares = np.einsum("ij,jk,ik->i", B, A, B)
+    assert squares[7] < squares[0]  # these alone let it pass, and few people would get much of it
+    part = claimed(B, A, np.full(100, 20.0))
+    assert (np.delete(part, 7) == 1).all()
+    assert part[7] < 0.25
 
 
 def test_an_alarm_is_one_line_and_names_the_first_of_many() -> None:

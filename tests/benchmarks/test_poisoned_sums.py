@@ -3,28 +3,39 @@
 import csv
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 FILE = Path(__file__).parents[2] / "docs" / "results" / "poisoned-sums.csv"
 METHODS = {"fed-ease", "fed-item-knn", "fed-order", "fed-ease epsilon 4", "fed-mostpop epsilon 4"}
-NO_TARGET = ("demotion", "drift")  # of a popular item, or of none
+NO_TARGET = ("demotion", "drift", "null")  # of a popular item, or of none
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, str]]:
     with FILE.open(encoding="utf-8", newline="") as opened:
-        # what nobody proves is said in docs/robustness.md
-        return [row for row in csv.DictReader(opened) if row["attack"] != "numbers"]
+        return list(csv.DictReader(opened))
 
 
 def test_one_device_promotes_no_cold_item_and_costs_little(rows: list[dict[str, str]]) -> None:
     alone = [row for row in rows if row["liars"] == "1"]
     assert {row["method"] for row in alone} == METHODS
     for row in alone:
-        # of 943 people under noise, two draws of the noise differ by more
-        least = 0.993 if "epsilon" in row["method"] and row["data"] == "ml-100k" else 0.995
-        assert float(row["P@10"]) >= least * float(row["P@10 clean"]), row
+        assert float(row["P@10"]) >= 0.995 * float(row["P@10 clean"]), row
         assert row["attack"] in NO_TARGET or float(row["ER@10"]) <= 0.001, row
+
+
+def test_with_noise_one_device_costs_what_removing_an_honest_person_does(rows: list[dict[str, str]]) -> None:
+    def lost(row: dict[str, str]) -> float:
+        return float(row["P@10 clean"]) - float(row["P@10"])
+
+    noisy = [row for row in rows if row["method"] == "fed-ease epsilon 4" and row["liars"] == "1"]
+    measured = {row["attack"]: row for row in noisy if row["draws"] == "60"}
+    none = measured.pop("null")
+    assert {"promotion", "slow", "drift"} <= measured.keys()
+    for row in measured.values():
+        error = np.hypot(float(row["P@10 SE"]), float(none["P@10 SE"]))
+        assert lost(row) - lost(none) <= 3 * error, row
 
 
 def test_one_device_in_a_thousand_promotes_no_cold_item(rows: list[dict[str, str]]) -> None:
