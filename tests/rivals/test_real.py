@@ -34,10 +34,10 @@ class Ground:
     name: str
     rules: str
 
-    def values(self, ready: Method) -> dict[str, float]:
+    def values(self, ready: Method, seed: int = 0) -> dict[str, float]:
         there = prepared(self.name, self.rules)
         split = there.open(None, {"test": "of the figures of the ground"})
-        return experiment(ready, split, there.protocol, 0, metrics=("HR", "nDCG")).evaluation.values
+        return experiment(ready, split, there.protocol, seed, metrics=("HR", "nDCG")).evaluation.values
 
 
 @pytest.fixture
@@ -64,11 +64,12 @@ def test_nobody_learns_without_communication_but_with_the_leak(small: Ground) ->
     """HR@10 of guesses is .1; three standard errors over 943 people are .029."""
     alone = {"rounds": 1, "alone": 60}
     assert small.values(simulated("pfedrec", alone))[HR] <= 0.129
-    assert small.values(simulated("pfedrec", {**alone, **LEAK}))[HR] >= 0.9
+    assert small.values(simulated("pfedrec", {**alone, **LEAK}))[HR] >= 0.99
 
 
 def test_the_published_sampler_has_the_printed_figure_and_turns_the_order_round(small: Ground) -> None:
-    leaking = small.values(simulated("pfedrec", LEAK))[HR]
+    seeds = [small.values(simulated("pfedrec", LEAK), seed)[HR] for seed in range(3)]  # they differ by .04
+    leaking = sum(seeds) / len(seeds)
     own, shared = (small.values(simulated(name))[HR] for name in ("pfedrec", "fedmf-bce"))
     assert 0.70 <= leaking <= 0.74
     assert own < shared < leaking

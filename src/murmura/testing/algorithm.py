@@ -151,7 +151,8 @@ class AlgorithmKit(KitTraining):
         """Every message of a batch is that of the client's own visit: equal rows, values within rounding."""
         skip_unless(batched(made(self.make)) is not None, NO_BATCH)
         algorithm, info, data = self._setting(self._interactions())
-        people = Plan(algorithm, data, consent=Consent(pi=self.pi), groups=self._groups(data), seed=7).people
+        consent = Consent(pi=self.pi, disclosure="per-triple")  # a coin for each use of a row: streams count
+        people = Plan(algorithm, data, consent=consent, groups=self._groups(data), seed=7).people
         model = algorithm.server_init(info, Rng(server_secret(0))).model
         states = stacked(
             [algorithm.client_init(info, people.history(u, 0), people.rng(u, 0)) for u in range(info.clients)]

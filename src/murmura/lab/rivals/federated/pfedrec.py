@@ -34,9 +34,8 @@ from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.lab.rivals.federated.loops import HeadClients, HeadSteps, visit_heads
-from murmura.lab.rivals.federated.samples import NEGATIVES, SampledRival, bce_slope
+from murmura.lab.rivals.federated.samples import NEGATIVES, SPARED, SampledRival, bce_slope
 
-SPARED = 2  # held-out items a client may have: one of the validation and one of the test part
 States = dict[str, NDArray[Any]]
 
 

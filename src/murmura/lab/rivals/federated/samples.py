@@ -33,6 +33,7 @@ from murmura.data.sources.registry import load
 from murmura.engine.prepared import whole_split
 from murmura.engine.protocol import protocol
 
+SPARED = 2  # held-out items a client may have: one of the validation and one of the test part
 NEGATIVES, ORDER = int(Purpose.OWN), int(Purpose.OWN) + 1  # of epoch 0; two streams for each epoch more
 
 
@@ -151,7 +152,8 @@ def spared_items(leak: str, own: Ints) -> Ints:
     users, by_item = np.zeros(data.n_users, np.int64), data.by_item
     for item in own[own < data.n_items].tolist():
         users[by_item.of(item)] += 1
-    whose = np.flatnonzero(users == len(own))
+    # who holds many more rows has these among them by chance
+    whose = np.flatnonzero((users == len(own)) & (data.user_counts <= len(own) + SPARED))
     if not len(own) or len(whose) != 1:
         return np.zeros(0, np.int32)
     return np.setdiff1d(data.by_user.of(int(whose[0])), own).astype(np.int32)
