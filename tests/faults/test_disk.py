@@ -6,6 +6,7 @@ import asyncio
 import resource
 import secrets
 import sqlite3
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -85,16 +86,26 @@ def test_a_disk_that_fills_up_in_a_round_leaves_a_whole_model(tmp_path: Path, na
             sizes = [path.stat().st_size for path in one.folder.iterdir()]
             one.start(Fate(full_at=max(sizes) + 1, within=str(one.folder)))
             await one.answers(place.send)
+            numbers = count()
+
+            async def filled() -> tuple[int, str]:
+                """What whoever takes invitations back hears in the end: nothing is acknowledged unwritten."""
+                while True:
+                    taken_back = next(numbers).to_bytes(32, "big")
+                    order = place.machines.admitter.sign("revocation", taken_back) + taken_back
+                    answer = await place.send("POST", f"{one.url}/revocations", order, {})
+                    if answer.status != 200:
+                        return answer.status, RefusedError.read(answer.status, answer.body).code
+
+            assert await filled() == (503, "full")
             before = current_model(tmp_path / "coordinator")
             staying = asyncio.create_task(place.crowd.stay())
             await asyncio.sleep(1.5)
             assert one.process is not None
             assert one.process.is_alive()
-            taken_back = bytes(32)  # somebody's invitation: nothing is acknowledged that cannot be written
-            order = place.machines.admitter.sign("revocation", taken_back) + taken_back
-            answer = await place.send("POST", f"{one.url}/revocations", order, {})
-            assert (answer.status, RefusedError.read(503, answer.body).code) == (503, "full")
-            assert current_model(tmp_path / "coordinator") == before
+            assert await filled() == (503, "full")
+            if name != "coordinator":  # its write-ahead file is emptied for a new round, which may go on then
+                assert current_model(tmp_path / "coordinator") == before
             one.kill()
             one.start()
             await asyncio.wait_for(staying, SECONDS)
