@@ -245,7 +245,7 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], said:
 
 
 def test_more_items_than_fit_are_refused_with_the_figure() -> None:
-    with pytest.raises(SettingError, match=r"memory_gb must be at least 0\.0.* raise least"):
+    with pytest.raises(SettingError, match=r"memory_gb must be at least 0\.1 .* raise least"):
         trained(Cooccurrence(ease=1.0, least=1, memory_gb=1e-6), data())
     said = (
         r"memory_gb must be at least 1\.2 for the weights between 10000 items, but it is 1; raise it, or raise"

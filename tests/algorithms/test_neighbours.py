@@ -188,5 +188,5 @@ def test_what_it_cannot_do_is_refused() -> None:
     with pytest.raises(SettingError, match="discount must be 0 for fed-neighbours"):
         FedNeighbours(discount=0.1)
     info = FederationInfo(10**7, np.arange(10**7, dtype=np.int32), 100, 1000)
-    with pytest.raises(SettingError, match=r"memory_gb must be at least 126\.7"):
+    with pytest.raises(SettingError, match=r"memory_gb must be at least 126\.8"):
         FedNeighbours().check_size(info)

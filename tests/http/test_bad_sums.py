@@ -16,6 +16,7 @@ from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
 from murmura.core.arrays import Longs
 from murmura.core.consent import Permission
 from murmura.core.contract import History
+from murmura.core.errors import MemoryLimitError
 from murmura.device import device as device_module
 from murmura.device.device import Device, VisitOutcome
 from murmura.engine.visit import Visit, visit
@@ -40,20 +41,12 @@ def test_a_device_without_times_says_so_and_stays_out(tmp_path: Path) -> None:
     assert "recency must be 0 where rows have no times" in outcome.why
 
 
-def test_more_items_than_the_coordinator_has_room_for_pause_it_with_the_figure(tmp_path: Path) -> None:
-    world = World(tmp_path, people(), "fed-item-knn", {**KNN, "memory_gb": 1e-6}, CHANNEL)
-
-    async def scenario() -> None:
-        devices = await world.everyone()
-        before = world.coordinator.rounds.now.model
-        await world.one_round(devices)
-        assert world.coordinator.rounds.now.model == before
-
-    asyncio.run(scenario())
-    (ended,) = world.coordinator.history()
-    assert (ended["state"], world.coordinator.about()["state"]) == ("abandoned", "paused")
-    assert "memory_gb must be at least" in ended["reason"]
-    assert "raise it, or raise least, 2 now, for fewer items" in ended["reason"]
+def test_items_that_the_coordinator_has_no_room_for_are_refused_before_anybody_sends(tmp_path: Path) -> None:
+    """It is known before the first exchange: its operator is told, and nobody is asked to send."""
+    figure = "memory_gb must be at least 0.1 for the weights between 30 items, but it is 1e-06"
+    remedy = "raise it, or raise least, 2 now, for fewer items"
+    with pytest.raises(MemoryLimitError, match=f"{re.escape(figure)}; {remedy}"):
+        World(tmp_path, people(), "fed-item-knn", {**KNN, "memory_gb": 1e-6}, CHANNEL)
 
 
 def test_a_second_report_of_one_device_is_not_counted(tmp_path: Path) -> None:

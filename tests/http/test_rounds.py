@@ -33,6 +33,7 @@ READABLE_SUMS = [name for name, one in METHODS.items() if one.releases_counts or
 EXACT_ALONE = (
     "co-statistics",
     "fed-item-knn",
+    "fed-neighbours",
     "fed-order",
     "item-means",
 )  # of them those that have no form with noise

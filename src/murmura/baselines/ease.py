@@ -8,6 +8,7 @@ K = (X X' + reg I)^-1,  X P = K X,  P = (I - X'K X) / reg; no items x items matr
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -152,7 +153,8 @@ class Ease(InformedBaseline):
     def _refuse_too_large(self, side: int) -> None:
         needed = 12 * side**2 / 1e9  # one table in float64, solved in place, and one in float32 to keep
         if needed > self.memory_gb:
+            enough = math.ceil(10 * needed) / 10  # what is rounded down is refused again
             raise MemoryLimitError(
-                f"ease.memory_gb must be at least {needed:.1f} for a table of {side} x {side} (the smaller of "
+                f"ease.memory_gb must be at least {enough} for a table of {side} x {side} (the smaller of "
                 f"users and items), but it is {self.memory_gb:g}; raise it, or choose another model."
             )

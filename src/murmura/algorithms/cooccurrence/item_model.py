@@ -6,6 +6,7 @@ ranks: her newest items count most there, and nothing of it leaves.
 
 from __future__ import annotations
 
+import math
 import weakref
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -78,8 +79,9 @@ class PairModelSettings(RankingSettings):
             return
         needed = n**2 * (8 + 4 * (bool(self.ease) + bool(self.knn))) / 1e9
         if needed > self.memory_gb:
+            enough = math.ceil(10 * needed) / 10  # what is rounded down is refused again
             raise MemoryLimitError(
-                f"memory_gb must be at least {needed:.1f} for the weights between {n} items, but it is "
+                f"memory_gb must be at least {enough} for the weights between {n} items, but it is "
                 f"{self.memory_gb:g}; raise it, or raise least, {self.least} now, for fewer items."
             )
 

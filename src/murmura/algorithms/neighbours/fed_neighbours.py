@@ -18,6 +18,7 @@ A household of one device is one person here: each item counts once.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, ClassVar
@@ -105,8 +106,9 @@ class FedNeighbours(CountingMethod):
         row = 3 * ELEMENT_BYTES * self.words + 8 * self.most_candidates + 8 * self.k + 40 * self.rank
         needed = (len(info.listed) * row + 16 * item_lists.BLOCK * len(info.listed)) / 1e9
         if needed > self.memory_gb:
+            enough = math.ceil(10 * needed) / 10  # what is rounded down is refused again
             raise MemoryLimitError(
-                f"memory_gb must be at least {needed:.1f} for the sums of {len(info.listed)} items, but it is "
+                f"memory_gb must be at least {enough} for the sums of {len(info.listed)} items, but it is "
                 f"{self.memory_gb:g}; raise it, or lower words or most_candidates."
             )
 
