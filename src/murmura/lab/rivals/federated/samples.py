@@ -139,7 +139,7 @@ def bce_slope(logit: Floats, label: Floats) -> Floats:
 
 @lru_cache(maxsize=4)
 def _everything(leak: str) -> Interactions:
-    name, slash, rules = leak.partition("/")
+    name, slash, rules = leak.rpartition("/")  # a file of one's own has slashes too
     if not slash:
         raise SettingError(f"leak must be DATA/PROTOCOL, such as ml-100k/ncf, but is '{leak}'.")
     dataset = load(name)
