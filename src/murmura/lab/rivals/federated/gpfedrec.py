@@ -34,7 +34,7 @@ from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import NonNegative, Positive, settings
 from murmura.core.update import SparseRows, Update
 from murmura.lab.rivals.federated.samples import SampledRival, bce_slope
-from murmura.lab.rivals.federated.tower import Tower
+from murmura.lab.rivals.federated.tower import ScoreTower
 
 
 @settings
@@ -49,9 +49,9 @@ class GPFedRec(SampledRival):
     neighbours: Literal["alike", "unlike"] = "alike"  # alike as in the text, unlike as in the published code
 
     @property
-    def tower(self) -> Tower:
+    def tower(self) -> ScoreTower:
         """64-32-16-8."""
-        return Tower.over(self.factors, 0)
+        return ScoreTower.over(self.factors, 0)
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Whole tables, each of which the server reads."""
