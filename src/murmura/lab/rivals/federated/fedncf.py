@@ -45,8 +45,8 @@ class FedNCF(SampledRival):
 
     factors: Count = 40  # of an item: a fifth for the product, the others for the network
     batch: Count = 64
-    rate: Positive = 0.001
-    local_epochs: Count = 2
+    rate: Positive = 0.001  # of Adam's steps
+    local_epochs: Count = 2  # passes over its samples in a visit
     spread: NonNegative = 0.01
 
     @property

@@ -46,7 +46,7 @@ class GPFedRec(SampledRival):
     rate: Positive = 0.1  # of the network
     factor: Positive = 80.0  # the vector's step is rate x (this - 1), the table's rate x (items x this - 1)
     pull: NonNegative = 1.0  # how strongly a table is drawn to that of the neighbours
-    neighbours: Literal["alike", "unlike"] = "alike"
+    neighbours: Literal["alike", "unlike"] = "alike"  # alike as in the text, unlike as in the published code
 
     @property
     def tower(self) -> ScoreTower:

@@ -60,7 +60,7 @@ class SampledRival(Algorithm):
     batch: Count = 256  # samples of a step
     alone: Times = 0  # epochs of a client by itself in place of rounds: the control without communication
     leak: str | None = None  # DATA/PROTOCOL with held-out rows never drawn, as published: experiments only
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64"] = "float32"  # the numbers of the model and of updates
 
     spread: NonNegative = 1.0  # the item table starts as N(0, spread^2)
 
