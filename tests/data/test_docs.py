@@ -10,7 +10,7 @@ import pytest
 
 from murmura.data.filters import FILTERS
 from murmura.data.sources.registry import ALIASES, MADE_UP, SOURCES
-from murmura.data.splits.registry import SPLITS, split_class
+from murmura.data.splits.registry import FROM_FILES, SPLITS, split_class
 from murmura.data.tables.dialect import GUESSES
 from tests.cli.processes import murmura
 
@@ -24,9 +24,9 @@ def blocks(language: str) -> list[str]:
 
 
 def test_everything_with_a_name_is_on_the_page() -> None:
-    for name in [*SOURCES, *ALIASES, *MADE_UP, *FILTERS, *SPLITS, *GUESSES]:
+    for name in [*SOURCES, *ALIASES, *MADE_UP, *FILTERS, *SPLITS, *FROM_FILES, *GUESSES]:
         assert f"`{name}" in PAGE, name
-    for cls in map(split_class, SPLITS):
+    for cls in map(split_class, [*SPLITS, *FROM_FILES]):
         for setting in cls.__dataclass_fields__:  # type: ignore[attr-defined]
             assert setting == "kind" or f"`{setting}`" in PAGE, f"{cls.__name__}.{setting}"
 

@@ -16,6 +16,7 @@ from murmura.core.interactions import Interactions
 from murmura.engine.prepared import FILE, PreparedData, prepare, refuse_opened, whole_split
 from murmura.engine.protocol import protocol
 from murmura.engine.run_folder import Run
+from murmura.lab.papers.experiments import experiment, experiment_names
 from tests.studies.worlds import small_world
 
 SOURCE = Path(__file__).parents[2] / "src" / "murmura"
@@ -169,12 +170,15 @@ def attributes(tree: ast.AST, name: str) -> list[int]:
 def test_no_study_reaches_for_the_test_part_on_its_own() -> None:
     """Only the seal, what scores or writes an opened split and the metrics read `.test`; nobody else cuts.
 
+    NCF's files give the negatives of the rows that they are asked to score. The leak of published samplers cuts
+    the whole: it is what an experiment measures, off unless a row sets `leak`, and its rows are named for it.
     Reports have values called test of their own; they see run folders, never a split.
     """
     may_read = {
         "engine/experiment.py", "engine/prepared.py",
         "evaluation/relevance.py", "data/splits/split_files.py",
         "lab/classification/classified_samples.py", "lab/groups/group_results.py",
+        "lab/rivals/ncf_files.py",
     }  # fmt: skip
     readers, cutters = set(), set()
     for path in SOURCE.rglob("*.py"):
@@ -186,4 +190,12 @@ def test_no_study_reaches_for_the_test_part_on_its_own() -> None:
         if {"whole_split", "Sealed"} & names:
             cutters.add(place)
     assert readers == may_read
-    assert cutters == {"engine/prepared.py"}
+    assert cutters == {"engine/prepared.py", "lab/rivals/federated/samples.py"}
+    leaking = [
+        label
+        for name in experiment_names()
+        for label, row in experiment(name).rows.items()
+        if "leak" in row.settings
+    ]
+    assert leaking
+    assert all("leaking" in label for label in leaking)

@@ -58,7 +58,7 @@ def test_the_page_says_what_was_reached_and_what_not(
     experiment, places, out = shown
     files = write(experiment, places, out)
     page = files[0].read_text(encoding="utf-8")
-    assert "Of 4 printed numbers: 1 not reached, 1 better, 1 printed number doubtful, 1 not run." in page
+    assert "Of 4 printed numbers: 1 not reached, 1 above print, 1 printed number doubtful, 1 not run." in page
     assert "printed number doubtful (1)" in page
     assert "(1) Nobody knows." in page
     assert "&lt;b&gt;bold" in page

@@ -12,7 +12,7 @@ from murmura.lab.rivals.federated.fedrap import FedRAP
 from murmura.lab.rivals.federated.fedrec import FedRec
 from murmura.lab.rivals.federated.fedrecon import FedRecon
 from murmura.lab.rivals.federated.gpfedrec import GPFedRec
-from murmura.lab.rivals.federated.tower import Tower
+from murmura.lab.rivals.federated.tower import ScoreTower
 from murmura.testing import AlgorithmKit
 
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ class TestGPFedRec(AlgorithmKit):
 
 
 def test_the_slopes_of_the_network_are_those_of_small_steps() -> None:
-    stream, tower = Rng(np.zeros(2, np.uint32)).stream(Purpose.OWN), Tower.over(10, 2)
+    stream, tower = Rng(np.zeros(2, np.uint32)).stream(Purpose.OWN), ScoreTower.over(10, 2)
     flat, p = tower.begin(stream, "float64"), stream.normals(10)
     rows, slope = stream.normals(30).reshape(3, 10), stream.normals(3)
 

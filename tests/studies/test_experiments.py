@@ -94,6 +94,15 @@ def test_quick_keeps_every_row_and_has_less_to_do() -> None:
     assert fits(quick) < fits(whole) / 3
 
 
+def test_quick_leaks_of_its_own_data_and_leaves_out_what_does_not_fit_it() -> None:
+    whole = experiment("rivals-others")
+    quick = whole.smaller("a/b.csv")
+    assert {row.settings.get("leak") for row in whole.rows.values()} == {None, "ml-100k/ncf"}
+    assert {row.settings.get("leak") for row in quick.rows.values()} == {None, f"a/b.csv/{quick.protocol}"}
+    noise = experiment("privacy-fpl")
+    assert noise.rows.keys() - noise.smaller().rows.keys() == {*noise.quick.without} < noise.rows.keys()
+
+
 def test_the_files_are_beside_the_sources_or_inside_an_installed_package(tmp_path: Path) -> None:
     assert experiment_folder() == ROOT / "experiments"
     (tmp_path / "murmura" / "experiments").mkdir(parents=True)

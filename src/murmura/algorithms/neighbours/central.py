@@ -20,11 +20,11 @@ class PooledNeighbours(Baseline):
     model = WalkModel
     seeded = False
 
-    weight: Weight = "inverse"
-    own_power: Fraction = 0.6
-    other_power: Fraction = 0.4
-    k: Count = 200
-    least_pairs: Count = 3
+    weight: Weight = "inverse"  # of a person of n items: one, root (1 / sqrt n) or inverse (1 / n)
+    own_power: Fraction = 0.6  # of the count of the item that she has
+    other_power: Fraction = 0.4  # of the count of its neighbour
+    k: Count = 200  # neighbours of an item
+    least_pairs: Count = 3  # people that a pair is of at least
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> WalkModel:
         """All pairs."""

@@ -48,18 +48,20 @@ _CUTS: tuple[Any, ...] = (
 DEALS = "partition-"  # how the names of splits begin that deal samples to clients
 # a new split is one class and one row above: the class, or "module:class", which is imported when it is named
 SPLITS: dict[str, Any] = {rule.kind: rule for rule in _CUTS} | {
-    "ncf-files": "murmura.lab.rivals.ncf_files:NCFSplit",
     f"{DEALS}iid": "murmura.lab.classification.partition:PartitionIid",
     f"{DEALS}shards": "murmura.lab.classification.partition:PartitionShards",
     f"{DEALS}dirichlet": "murmura.lab.classification.partition:PartitionDirichlet",
 }
+# these read their test rows from the files of one data set and cut no other
+FROM_FILES = {"ncf-files": "murmura.lab.rivals.ncf_files:NCFSplit"}
 
 
 def split_class(kind: str) -> type[SplitRule]:
     """The class behind a name."""
-    if kind not in SPLITS:
-        raise SettingError(unknown_name("split", kind, tuple(SPLITS)))
-    found: type[SplitRule] = imported(SPLITS[kind])
+    places = SPLITS | FROM_FILES
+    if kind not in places:
+        raise SettingError(unknown_name("split", kind, tuple(places)))
+    found: type[SplitRule] = imported(places[kind])
     return found
 
 

@@ -190,7 +190,7 @@ def _places(
     places = []
     for one in here:
         base = shares_with(shown, one)
-        ran = (one in shown.data and base.cheap()) or base.smaller() if quick else base
+        ran = (one in shown.data and base.cheap()) or base.smaller(one) if quick else base
         folder = out / f"{base.name}-{Path(one).stem}{'-quick' if quick else ''}"
         places.append(ExperimentPlace(ran, one, folder, data_dir))
     return shown, places

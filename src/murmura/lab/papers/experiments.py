@@ -77,6 +77,7 @@ class Quick:
     """What `--quick` runs of a data set of the paper, and what it makes smaller on any other."""
 
     rows: tuple[str, ...] = ()  # of the paper's data; none: those that take seconds by `is_cheap`
+    without: tuple[str, ...] = ()  # rows left out on other data, which is too small for their settings
     data: str = "embedded"  # where none of the paper's is here, or no row is cheap
     protocol: str = ""  # "": the experiment's own
     epochs: Count = 2
@@ -156,23 +157,28 @@ class Experiment:
         kept = tuple(one for one in self.analyses if one not in RUN_FOR_IT)
         return changed(self, rows=rows, seeds=1, analyses=kept, tests=(), against="")
 
-    def smaller(self) -> Experiment:
-        """The same experiment as `--quick` runs it on other data: fewer epochs, values and seeds, every row."""
+    def smaller(self, data: str = "") -> Experiment:
+        """The same experiment as `--quick` runs it on other data: fewer epochs, values and seeds, most rows.
+
+        A leaking sampler leaks of that data. Left out are the rows whose settings fit the paper's data alone.
+        """
         quick = self.quick
+        rules = quick.protocol or self.protocol
+        leaks = {"leak": f"{data or quick.data}/{rules}"}
         rows = {
             label: changed(
                 row,
                 search=tuple(_shorter(_fewer_epochs(axes, quick.epochs), quick.values) for axes in row.search),
                 sweep=_shorter(row.sweep, quick.values),
                 epochs=row.epochs and min(row.epochs, quick.epochs),
-                settings=_fewer_epochs(row.settings, quick.epochs),
+                settings=_fewer_epochs(row.settings, quick.epochs) | (leaks if "leak" in row.settings else {}),
                 trial=_fewer_epochs(row.trial, quick.epochs),
             )
             for label, row in self.rows.items()
+            if label not in quick.without
         }
         trials = self.trials and min(self.trials, quick.values)
-        seeds, protocol = min(self.seeds, quick.seeds), quick.protocol or self.protocol
-        return changed(self, rows=rows, seeds=seeds, trials=trials, protocol=protocol)
+        return changed(self, rows=rows, seeds=min(self.seeds, quick.seeds), trials=trials, protocol=rules)
 
 
 def is_cheap(row: Row) -> bool:
@@ -231,6 +237,9 @@ def read_experiment(path: Path) -> Experiment:
     read = checked(Experiment, {**values, "name": path.stem}, where, parts)
     for label in read.rows:
         _check_row(read, label, refuse)
+    for wrong in read.quick.without:
+        if wrong not in read.rows:
+            refuse(("quick",), f"quick.without must name rows, but '{wrong}' is none; name another.")
     named = {row for pair in read.tests for row in pair} if read.rows else set()
     for wrong in sorted(named - read.rows.keys()):
         refuse(("tests",), f"tests must name rows, but '{wrong}' is none; name another.")

@@ -87,8 +87,8 @@ class GfCf(Baseline):
     model = GraphFilter
     seeded = False
 
-    factors: Count = 256
-    alpha: NonNegative = 0.3
+    factors: Count = 256  # strongest directions of the low-pass filter
+    alpha: NonNegative = 0.3  # its weight beside the linear one
 
     def learn(self, train: Interactions, seed: int, progress: Progress) -> GraphFilter:
         """The strongest directions."""

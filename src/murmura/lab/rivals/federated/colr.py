@@ -42,8 +42,8 @@ class CoLR(SampledRival):
     factors: Count = 64
     rank: Count = 16  # r
     rate: Positive = 0.5  # of both, on the sum of slopes of a batch over the frequency of a row
-    decay: NonNegative = 5e-4
-    local_epochs: Count = 2
+    decay: NonNegative = 5e-4  # how strongly the vector and A are drawn to 0
+    local_epochs: Count = 2  # passes over its samples in a visit
     spread: NonNegative = 0.125  # 1 / sqrt(d)
 
     @property

@@ -31,7 +31,7 @@ from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Count, NonNegative, Positive, settings
 from murmura.core.update import SparseRows, Update
 from murmura.lab.rivals.federated.samples import SampledRival, bce_slope
-from murmura.lab.rivals.federated.tower import Tower
+from murmura.lab.rivals.federated.tower import ScoreTower
 
 FORGET, FORGET_SQUARES, TINY = 0.9, 0.999, 1e-8  # Adam's
 FOLD_IN = 10  # times the local epochs, for a person on the frozen model
@@ -45,14 +45,14 @@ class FedNCF(SampledRival):
 
     factors: Count = 40  # of an item: a fifth for the product, the others for the network
     batch: Count = 64
-    rate: Positive = 0.001
-    local_epochs: Count = 2
+    rate: Positive = 0.001  # of Adam's steps
+    local_epochs: Count = 2  # passes over its samples in a visit
     spread: NonNegative = 0.01
 
     @property
-    def tower(self) -> Tower:
+    def tower(self) -> ScoreTower:
         """64-32-16-8 beside 8 products."""
-        return Tower.over(self.factors, self.factors // 5)
+        return ScoreTower.over(self.factors, self.factors // 5)
 
     @property
     def width(self) -> int:

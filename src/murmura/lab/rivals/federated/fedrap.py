@@ -46,7 +46,7 @@ class FedRAP(SampledRival):
     decay: NonNegative = 1e-4  # of everything
     apart: NonNegative = 0.1  # lambda: how strongly the two tables are pushed apart; unbounded below
     sparse: NonNegative = 0.1  # mu
-    local_epochs: Count = 10
+    local_epochs: Count = 10  # passes over its samples in a visit
     batch_decay: Positive = 0.95  # of the steps, after every batch
     round_decay: Positive = 0.97  # and after every round
     spread: NonNegative = 0.01

@@ -43,7 +43,7 @@ class FedRec(SampledRival):
     negatives: Times = 3  # rho: unrated items with a made-up rating for each rated one
     rate: Positive = 0.8  # gamma of the first round
     rate_decay: Positive = 0.9  # and what is left of it after each
-    reg: NonNegative = 0.001
+    reg: NonNegative = 0.001  # lambda: how strongly vectors are drawn to 0
     predict_from: Times = 10  # made-up ratings are the mean before this round, predictions from it on
     local_steps: Count = 10  # for the vector of those predictions
     sticky: bool = False  # whether the unrated items of a client stay the same

@@ -42,7 +42,7 @@ class FedRecon(SampledRival):
     factors: Count = 50
     batch: Count = 32  # the paper's 5 are of ratings
     rate: Positive = 0.5  # of the vector
-    item_rate: Positive = 5.0
+    item_rate: Positive = 5.0  # of the item table
     rebuild: Count = 5  # epochs for the vector
     steps: Count = 50  # of either kind at most
     split: bool = False  # disjoint rows for vector and table

@@ -34,7 +34,7 @@ from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import NonNegative, Positive, settings
 from murmura.core.update import SparseRows, Update
 from murmura.lab.rivals.federated.samples import SampledRival, bce_slope
-from murmura.lab.rivals.federated.tower import Tower
+from murmura.lab.rivals.federated.tower import ScoreTower
 
 
 @settings
@@ -46,12 +46,12 @@ class GPFedRec(SampledRival):
     rate: Positive = 0.1  # of the network
     factor: Positive = 80.0  # the vector's step is rate x (this - 1), the table's rate x (items x this - 1)
     pull: NonNegative = 1.0  # how strongly a table is drawn to that of the neighbours
-    neighbours: Literal["alike", "unlike"] = "alike"
+    neighbours: Literal["alike", "unlike"] = "alike"  # alike as in the text, unlike as in the published code
 
     @property
-    def tower(self) -> Tower:
+    def tower(self) -> ScoreTower:
         """64-32-16-8."""
-        return Tower.over(self.factors, 0)
+        return ScoreTower.over(self.factors, 0)
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Whole tables, each of which the server reads."""

@@ -59,8 +59,8 @@ class SampledRival(Algorithm):
     negatives: Count = 4  # drawn for each own item, anew in each epoch
     batch: Count = 256  # samples of a step
     alone: Times = 0  # epochs of a client by itself in place of rounds: the control without communication
-    leak: str = ""  # DATA/PROTOCOL with held-out rows never drawn, as published: experiments only
-    precision: Literal["float32", "float64"] = "float32"
+    leak: str | None = None  # DATA/PROTOCOL with held-out rows never drawn, as published: experiments only
+    precision: Literal["float32", "float64"] = "float32"  # the numbers of the model and of updates
 
     spread: NonNegative = 1.0  # the item table starts as N(0, spread^2)
 
@@ -139,7 +139,7 @@ def bce_slope(logit: Floats, label: Floats) -> Floats:
 
 @lru_cache(maxsize=4)
 def _everything(leak: str) -> Interactions:
-    name, slash, rules = leak.partition("/")
+    name, slash, rules = leak.rpartition("/")  # a file of one's own has slashes too
     if not slash:
         raise SettingError(f"leak must be DATA/PROTOCOL, such as ml-100k/ncf, but is '{leak}'.")
     dataset = load(name)

@@ -20,7 +20,7 @@ class Tape(NamedTuple):
     last: Numbers  # what the scores are a weighted sum of
 
 
-class Tower(NamedTuple):
+class ScoreTower(NamedTuple):
     """Layers of rectified sums over both vectors side by side; their first `product` numbers are multiplied.
 
     The score is a weighted sum of the products and of the last layer. All weights are one flat vector.
@@ -30,10 +30,10 @@ class Tower(NamedTuple):
     sizes: tuple[int, ...]  # of the input, then of each layer
 
     @staticmethod
-    def over(factors: int, product: int) -> Tower:
+    def over(factors: int, product: int) -> ScoreTower:
         """Three layers, each half of the one before."""
         size = 2 * (factors - product)
-        return Tower(product, (size, *(max(1, size // part) for part in (2, 4, 8))))
+        return ScoreTower(product, (size, *(max(1, size // part) for part in (2, 4, 8))))
 
     @property
     def weights(self) -> int:
