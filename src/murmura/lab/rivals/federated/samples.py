@@ -129,7 +129,8 @@ class SampledRival(Algorithm):
 
 def sigmoid(x: Floats) -> Floats:
     """1 / (1 + e^-x)."""
-    return 1.0 / (1.0 + np.exp(-x))
+    with np.errstate(over="ignore"):  # then it is 0, as it should be
+        return 1.0 / (1.0 + np.exp(-x))
 
 
 def bce_slope(logit: Floats, label: Floats) -> Floats:
