@@ -100,8 +100,18 @@ def sentence(done: Done) -> str:
 )
 def test_a_file_of_any_shape_runs_with_all_methods_at_the_first_attempt(tmp_path: Path, name: str) -> None:
     written(tmp_path, name)
-    how = ("compare", "--data", name, "--features", "kinds.csv", "--models", ",".join(LIKES), "--out", "run")
-    how = (*how, *FEW)
+    how = (
+        "compare",
+        "--data",
+        name,
+        "--features",
+        "kinds.csv",
+        "--models",
+        ",".join(LIKES),
+        *FEW,
+        "--out",
+        "run",
+    )
     done = murmura(*how, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for said in SHAPES[name][3]:
