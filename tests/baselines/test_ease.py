@@ -55,7 +55,7 @@ def test_a_table_that_does_not_fit_is_refused_with_what_it_needs() -> None:
     train = interactions(table(1, 100, 60))
     needed = 12 * 60**2 / 1e9
     Ease(memory_gb=needed).fit(train)
-    with pytest.raises(SettingError, match=r"at least 0\.0 for a table of 60 x 60 .* choose another model\."):
+    with pytest.raises(SettingError, match=r"at least 0\.1 for a table of 60 x 60 .* choose another model\."):
         Ease(memory_gb=needed * 0.99).fit(train)
 
 
