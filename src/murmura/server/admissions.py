@@ -110,10 +110,8 @@ class Admitter:
 
 REMEMBERED = 100_000  # admissions whose signature has been checked
 KEY_BYTES, LINK_BYTES = 32, 8
-REFUSALS, FORGIVEN = (
-    2,
-    30,
-)  # windows of what is not valid until an admission is barred; windows until one expires
+REFUSALS = 2  # windows with a contribution that is not valid, until an admission is barred
+FORGIVEN = 30  # windows until such a one is forgotten
 
 
 class AdmissionDesk:
